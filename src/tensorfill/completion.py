@@ -1,0 +1,205 @@
+"""Completion: the result of a run, whichever method made it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensorfill.data.atomic import replacing
+from tensorfill.data.convert import cast_like
+from tensorfill.data.observations import Observations
+from tensorfill.models.cp import CP
+from tensorfill.numerical.base import PRIORS, NumericalPrior
+from tensorfill.record import History, Row, Status
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Completion:
+    """A completed tensor, and how it came about.
+
+    Attributes
+    ----------
+    observations : what was known
+    method : the recipe that ran
+    status : why it stopped; `status.sentence` says it in words
+    history : objective and held-out error over the iterations
+    settings : everything that made this result, JSON-able
+    prior : the numerical prior (None for methods without one)
+    factors : list of (I_n, R), or None for methods without factors
+    """
+
+    observations: Observations
+    method: str
+    status: Status
+    history: History
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    prior: NumericalPrior | None = None
+    factors: list[Array] | None = None
+    dense: Array | None = None  # the estimate itself, for methods that make it directly
+    held_out: float = np.nan  # mean loss on held-out observed entries
+
+    @cached_property
+    def estimate(self) -> Array:
+        """The model's mean at every entry, observed or not: full shape, float."""
+        if self.dense is not None:
+            return self.dense
+        self.observations._refuse_huge("the estimate")
+        return self._mean(self.model.full())
+
+    @cached_property
+    def completed(self) -> Any:
+        """The input with its gaps filled, in the input's own type; observed entries bit for bit."""
+        obs = self.observations
+        if obs.source is not None:
+            return obs.source.fill(self.estimate)
+        dtype = np.dtype(self.settings.get("dtype", obs.values.dtype))
+        out = cast_like(self.estimate, dtype)
+        out = np.array(out, copy=True) if out is self.estimate else out
+        out.reshape(-1)[obs.flat] = obs.values.astype(dtype)
+        return out
+
+    def at(self, indices: ArrayLike) -> Array:
+        """The estimate at the coordinates (k, N), without forming the whole tensor: (k,)."""
+        where = np.atleast_2d(np.asarray(indices))
+        if self.dense is not None:
+            return self.dense[tuple(where.T)]
+        return self._mean(self.model.at(where))
+
+    @property
+    def model(self) -> CP:
+        """The low-rank model behind the estimate."""
+        if self.factors is None:
+            msg = f"method {self.method!r} has no factors; use done.estimate."
+            raise AttributeError(msg)
+        return CP(self.factors)
+
+    @property
+    def rank(self) -> int | None:
+        return None if self.factors is None else self.factors[0].shape[1]
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took."""
+        return float(self.history["seconds"][-1]) if len(self.history) else np.nan
+
+    @property
+    def iterations(self) -> int:
+        return int(self.history["iteration"][-1]) if len(self.history) else 0
+
+    def _mean(self, x: Array) -> Array:
+        return x if self.prior is None else self.prior.mean(x)
+
+    # --- other libraries ----------------------------------------------------------------------------------------
+
+    def to_tensorly(self) -> Any:
+        """The factors as a TensorLy CPTensor (weights all one)."""
+        from tensorfill.data.optional import attempt_import
+
+        cp = attempt_import("tensorly.cp_tensor", "exporting to TensorLy", "bench")
+        return cp.CPTensor((np.ones(self.model.rank, dtype=self.model.factors[0].dtype), list(self.model.factors)))
+
+    def to_pyttb(self) -> Any:
+        """The factors as a pyttb ktensor (weights all one)."""
+        from tensorfill.data.optional import attempt_import
+
+        pyttb = attempt_import("pyttb", "exporting to pyttb", "bench")
+        return pyttb.ktensor([np.asfortranarray(A, dtype=np.float64) for A in self.model.factors])
+
+    # --- disk ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write to `path` (npz, no pickle), replacing what is there in one move."""
+        obs = self.observations
+        arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
+        if obs.weights is not None:
+            arrays["weights"] = obs.weights
+        if self.dense is not None:
+            arrays["dense"] = self.dense
+        for n, A in enumerate(self.factors or []):
+            arrays[f"A{n}"] = A
+        arrays["history"] = np.array(
+            [(r.iteration, r.seconds, r.value, r.held_out) for r in self.history], dtype=np.float64
+        ).reshape(-1, 4)
+        meta = {
+            "format": 1,
+            "shape": obs.shape,
+            "dims": obs.dims,
+            "method": self.method,
+            "status": self.status.name,
+            "settings": dict(self.settings),
+            "prior": None if self.prior is None else {"name": self.prior.name, **self.prior.settings()},
+            "held_out": self.held_out,
+            "modes": len(self.factors or []),
+        }
+        arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+        with replacing(path) as file:
+            np.savez_compressed(file, **arrays)
+
+    @staticmethod
+    def load(path: str | Path, *, prior: NumericalPrior | None = None) -> Completion:
+        """Read back what `save` wrote. `prior` is needed only when it was a Custom one made from a function."""
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {k: file[k] for k in file.files}
+        if "meta" not in arrays:
+            msg = f"{path} must be a file written by Completion.save; it has no 'meta' entry."
+            raise ValueError(msg)
+        meta = json.loads(arrays["meta"].tobytes())
+        obs = Observations(
+            tuple(meta["shape"]),
+            arrays["indices"],
+            arrays["values"],
+            arrays.get("weights"),
+            tuple(meta["dims"]),
+        )
+        return Completion(
+            observations=obs,
+            method=meta["method"],
+            status=Status[meta["status"]],
+            history=History(tuple(Row(int(r[0]), *map(float, r[1:])) for r in arrays["history"])),
+            settings=meta["settings"],
+            prior=prior if prior is not None else _prior_again(meta["prior"]),
+            factors=[arrays[f"A{n}"] for n in range(meta["modes"])] or None,
+            dense=arrays.get("dense"),
+            held_out=float(meta["held_out"]),
+        )
+
+    # --- looks --------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        obs = self.observations
+        size = " x ".join(f"{d} {n}" for d, n in zip(obs.dims, obs.shape, strict=True))
+        lines = [
+            f"Completion by {self.method}: {size}, {obs.nnz:,} of {obs.size:,} entries observed ({obs.share:.1%})",
+            f"  status    {self.status.sentence}",
+        ]
+        if self.prior is not None:
+            rank = f", rank {self.rank}" if self.rank else ""
+            lines.append(f"  model     {self.prior!r}{rank}")
+        lines.append(f"  run       {self.iterations} iterations, {self.seconds:.2f} s")
+        values = self.history["value"]
+        if len(values) and np.isfinite(values[-1]):
+            lines.append(f"  objective {values[0]:.6g} -> {values[-1]:.6g}")
+        if np.isfinite(self.held_out):
+            lines.append(f"  held out  {self.held_out:.6g} mean loss on observed entries set aside")
+        return "\n".join(lines)
+
+
+def _prior_again(meta: Mapping[str, Any] | None) -> NumericalPrior | None:
+    if meta is None:
+        return None
+    settings = {k: v for k, v in meta.items() if k != "name"}
+    return PRIORS[meta["name"]](**settings)
+
+
+def describe(factors: Sequence[Array]) -> str:
+    """Shapes of factors in words, for messages."""
+    return ", ".join(str(A.shape) for A in factors)

@@ -1,0 +1,2 @@
+from tensorfill.data.convert import observe as observe
+from tensorfill.data.observations import Observations as Observations

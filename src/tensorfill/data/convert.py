@@ -1,0 +1,319 @@
+"""From what people have to Observations, and back: arrays, numpy.ma, COO, pandas, xarray.
+
+Design: each maker checks its input, sorts the coordinates once, and leaves a `Source` behind that can hand the answer
+back in the same type. Values under a mask are never read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensorfill.data.observations import Observations
+
+Array = NDArray[Any]
+
+
+def observe(
+    data: Any,
+    mask: ArrayLike | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    dims: Sequence[str] | None = None,
+) -> Observations:
+    """Observations from anything: array, numpy.ma, xarray, pandas (a matrix, or a Series with a MultiIndex)."""
+    if isinstance(data, Observations):
+        if mask is not None or weights is not None or dims is not None:
+            msg = "mask, weights and dims must be given when the Observations are made; got them again here."
+            raise ValueError(msg)
+        return data
+    kind = type(data).__module__.split(".")[0]
+    if kind == "xarray":
+        if not hasattr(data, "dims") or not hasattr(data, "values") or callable(data.values):
+            msg = f"xarray input must be a DataArray; got {type(data).__name__}. Choose a variable: dataset['name']."
+            raise TypeError(msg)
+        return from_xarray(data, mask, weights=weights)
+    if kind == "pandas":
+        return _observe_pandas(data, mask, weights=weights, dims=dims)
+    return from_dense(data, mask, weights=weights, dims=dims)
+
+
+# --- arrays -------------------------------------------------------------------------------------------------------
+
+
+def from_dense(
+    T: ArrayLike,
+    mask: ArrayLike | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    dims: Sequence[str] | None = None,
+) -> Observations:
+    """From an array with NaN for missing, or with `mask` (True = observed), or a `numpy.ma` array."""
+    array = np.asanyarray(T)
+    if array.dtype.kind not in "biuf":
+        msg = f"values must be numbers (integer, float or bool); got dtype {array.dtype}."
+        raise TypeError(msg)
+    observed = _observed(array, mask)
+    plain = np.ma.getdata(array)
+    where = np.nonzero(observed)
+    kept = None if weights is None else np.broadcast_to(np.asarray(weights, dtype=np.float64), array.shape)[where]
+    return Observations(
+        shape=array.shape,
+        indices=_coordinates(where, array.shape),
+        values=plain[where].astype(working_dtype(array.dtype)),
+        weights=kept,
+        dims=tuple(dims or ()),
+        source=ArraySource(array, observed),
+    )
+
+
+def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:
+    """True where a value was observed: the user's mask, numpy.ma's, and NaN, together. Full shape."""
+    observed = ~np.ma.getmaskarray(array)
+    if mask is not None:
+        given = np.asarray(mask)
+        if given.dtype.kind not in "biuf" or (given.dtype.kind != "b" and not np.isin(given, (0, 1)).all()):
+            msg = f"mask must hold True/False (or 1/0), True = observed; got dtype {given.dtype}."
+            raise ValueError(msg)
+        if given.shape == array.shape[: given.ndim]:  # a pixel mask (H, W) serves all channels of (H, W, C)
+            given = given.reshape(given.shape + (1,) * (array.ndim - given.ndim))
+        else:
+            msg = f"mask must have the shape of the data, {array.shape}, or of its first modes; got {given.shape}."
+            raise ValueError(msg)
+        observed = observed & given.astype(bool)
+    if array.dtype.kind == "f":
+        observed = observed & ~np.isnan(np.ma.getdata(array))
+    return observed
+
+
+def working_dtype(dtype: np.dtype[Any]) -> type:
+    """float32 where it holds every value exactly (float32, small integers, bool), else float64."""
+    small = (
+        dtype.kind == "b" or (dtype.kind in "iu" and dtype.itemsize <= 2) or (dtype.kind == "f" and dtype.itemsize <= 4)
+    )
+    return np.float32 if small else np.float64
+
+
+def _coordinates(where: Sequence[Array], shape: tuple[int, ...]) -> NDArray[np.integer]:
+    """(nnz, N) in the narrowest of int32 and int64 that fits: half the memory traffic in the kernels."""
+    kind = np.int32 if max(shape) < 2**31 else np.int64
+    out = np.empty((len(where[0]), len(shape)), dtype=kind)
+    for n, column in enumerate(where):
+        out[:, n] = column
+    return out
+
+
+def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Estimates in the input's own type: integers rounded and clipped to their range, bool by majority."""
+    if dtype.kind == "b":
+        return values >= 0.5
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        rounded = np.rint(values)
+        # float64(2^63 - 1) rounds up to 2^63: compare before casting, so that the largest integer cannot wrap round
+        out = np.clip(rounded, limits.min, np.nextafter(np.float64(limits.max) + 1, 0)).astype(dtype)
+        return np.where(rounded >= limits.max, dtype.type(limits.max), out)
+    return values.astype(dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """A dense array; numpy.ma stays numpy.ma."""
+
+    array: Array
+    observed: NDArray[np.bool_]
+
+    def fill(self, estimate: Array) -> Array:
+        out = np.array(np.ma.getdata(self.array), copy=True)
+        out[~self.observed] = cast_like(estimate[~self.observed], out.dtype)
+        return np.ma.MaskedArray(out, mask=False) if isinstance(self.array, np.ma.MaskedArray) else out
+
+
+# --- coordinates --------------------------------------------------------------------------------------------------
+
+
+def from_coo(
+    indices: ArrayLike,
+    values: ArrayLike,
+    shape: Sequence[int] | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    dims: Sequence[str] | None = None,
+    duplicates: str = "error",
+    source: Any = None,
+) -> Observations:
+    """From coordinates (nnz, N) and values (nnz,); NaN values count as missing."""
+    where, given = np.asarray(indices), np.asarray(values)
+    if where.ndim != 2 or where.dtype.kind not in "iu":
+        msg = f"indices must be an integer array (nnz, N); got shape {where.shape}, dtype {where.dtype}."
+        raise ValueError(msg)
+    if given.shape != (len(where),):
+        msg = f"values must have one number per row of indices, ({len(where)},); got shape {given.shape}."
+        raise ValueError(msg)
+    full = _check_shape(where, shape)
+    kept = None if weights is None else np.asarray(weights, dtype=np.float64)
+    if kept is not None and kept.shape != given.shape:
+        msg = f"weights must have the shape of values, {given.shape}; got {kept.shape}."
+        raise ValueError(msg)
+    if given.dtype.kind == "f" and np.isnan(given).any():
+        seen = ~np.isnan(given)
+        where, given = where[seen], given[seen]
+        kept = None if kept is None else kept[seen]
+    order = np.lexsort(where.T[::-1])
+    where, number = where[order], given[order].astype(working_dtype(given.dtype))
+    kept = None if kept is None else kept[order]
+    where, number, kept = _merge(where, number, kept, duplicates)
+    return Observations(
+        shape=full,
+        indices=_coordinates(where.T, full),
+        values=number,
+        weights=kept,
+        dims=tuple(dims or ()),
+        source=source,
+    )
+
+
+def _check_shape(where: Array, shape: Sequence[int] | None) -> tuple[int, ...]:
+    if shape is None:
+        return tuple(int(m) + 1 for m in where.max(axis=0)) if len(where) else (0,) * where.shape[1]
+    full = tuple(int(n) for n in shape)
+    if len(full) != where.shape[1]:
+        msg = f"shape must have one length per column of indices, {where.shape[1]}; got {full}."
+        raise ValueError(msg)
+    outside = np.flatnonzero(((where < 0) | (where >= np.array(full))).any(axis=1))
+    if outside.size:
+        first = tuple(int(i) for i in where[outside[0]])
+        msg = f"indices must lie inside shape {full}; got {first} in row {int(outside[0])}."
+        raise ValueError(msg)
+    return full
+
+
+def _merge(where: Array, values: Array, weights: Array | None, how: str) -> tuple[Array, Array, Array | None]:
+    """Sorted coordinates made unique."""
+    if how not in ("error", "mean", "sum"):
+        msg = f'duplicates must be "error", "mean" or "sum"; got {how!r}.'
+        raise ValueError(msg)
+    first = np.ones(len(where), dtype=bool)
+    first[1:] = (where[1:] != where[:-1]).any(axis=1)
+    if first.all():
+        return where, values, weights
+    if how == "error":
+        again = tuple(int(i) for i in where[np.flatnonzero(~first)[0]])
+        msg = f'coordinates must be unique; {again} is there more than once. Use duplicates="mean" or "sum".'
+        raise ValueError(msg)
+    starts = np.flatnonzero(first)
+    if weights is None and how == "sum":
+        return where[first], np.add.reduceat(values, starts), None
+    if how == "sum":
+        msg = 'weights must be None with duplicates="sum"; use duplicates="mean", which averages by weight.'
+        raise ValueError(msg)
+    mass = np.ones(len(values)) if weights is None else weights
+    total = np.add.reduceat(mass, starts)  # a mean of several readings weighs as much as they do together
+    mean = np.add.reduceat(values * mass, starts) / total
+    return where[first], mean.astype(values.dtype), total
+
+
+# --- pandas -------------------------------------------------------------------------------------------------------
+
+
+def _observe_pandas(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
+    if data.ndim == 1 and getattr(data.index, "nlevels", 1) > 1:
+        names = [str(n) if n is not None else f"level{k}" for k, n in enumerate(data.index.names)]
+        frame = data.rename("value").rename_axis(names).reset_index()
+        return from_pandas(frame, names, "value")
+    if data.ndim == 2:
+        made = from_dense(data.to_numpy(), mask, weights=weights, dims=dims or ("row", "column"))
+        source = MatrixSource(data, made.source)
+        return _with_source(made, source)
+    msg = "a pandas Series must have a MultiIndex with one level per dimension; got a plain index."
+    raise ValueError(msg)
+
+
+def _with_source(obs: Observations, source: Any) -> Observations:
+    from dataclasses import replace
+
+    return replace(obs, source=source)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixSource:
+    """A pandas table in wide form."""
+
+    frame: Any
+    inner: Any
+
+    def fill(self, estimate: Array) -> Any:
+        return type(self.frame)(self.inner.fill(estimate), index=self.frame.index, columns=self.frame.columns)
+
+
+def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
+    """From a long table; labels are sorted along each dimension, absent rows are missing."""
+    wanted = [*dims, value, *([weight] if weight else [])]
+    absent = [c for c in wanted if c not in frame.columns]
+    if absent:
+        msg = f"columns must be among {list(map(str, frame.columns))}; got {absent[0]!r}."
+        raise ValueError(msg)
+    labels, codes = [], []
+    for d in dims:
+        unique, code = np.unique(frame[d].to_numpy(), return_inverse=True)
+        labels.append(unique)
+        codes.append(code)
+    return from_coo(
+        np.stack(codes, axis=1),
+        frame[value].to_numpy(),
+        tuple(len(u) for u in labels),
+        weights=None if weight is None else frame[weight].to_numpy(),
+        dims=dims,
+        source=FrameSource(frame, tuple(dims), value, tuple(labels), np.stack(codes, axis=1)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource:
+    """A pandas table in long form: the answer has one row for every combination of labels."""
+
+    frame: Any
+    dims: tuple[str, ...]
+    value: str
+    labels: tuple[Array, ...]
+    codes: Array
+
+    def fill(self, estimate: Array) -> Any:
+        dtype = self.frame[self.value].to_numpy().dtype
+        column = cast_like(estimate, dtype)
+        given = self.frame[self.value].to_numpy()
+        seen = ~np.isnan(given) if dtype.kind == "f" else np.ones(len(given), dtype=bool)
+        column[tuple(self.codes[seen].T)] = given[seen]
+        shape = tuple(len(u) for u in self.labels)
+        grid = np.unravel_index(np.arange(math.prod(shape)), shape)
+        table = {d: u[g] for d, u, g in zip(self.dims, self.labels, grid, strict=True)}
+        return type(self.frame)({**table, self.value: column.ravel()})
+
+
+# --- xarray -------------------------------------------------------------------------------------------------------
+
+
+def from_xarray(da: Any, mask: ArrayLike | None = None, *, weights: ArrayLike | None = None) -> Observations:
+    """From a DataArray: NaN is missing, dims keep their names; a mask may be a DataArray in any order of dims."""
+    if hasattr(mask, "transpose") and hasattr(mask, "dims"):
+        mask = mask.transpose(*[d for d in da.dims if d in mask.dims]).values
+    if hasattr(weights, "transpose") and hasattr(weights, "dims"):
+        weights = weights.transpose(*da.dims).values
+    made = from_dense(da.values, mask, weights=weights, dims=[str(d) for d in da.dims])
+    return _with_source(made, XarraySource(da, made.source))
+
+
+@dataclass(frozen=True, eq=False)
+class XarraySource:
+    """A DataArray: coordinates, attributes and name are kept."""
+
+    da: Any
+    inner: Any
+
+    def fill(self, estimate: Array) -> Any:
+        return self.da.copy(data=self.inner.fill(estimate))

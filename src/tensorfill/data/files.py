@@ -1,0 +1,211 @@
+"""Files in and out: the one place that knows formats. `read`, `read_mask`, `write`; every failure is one sentence.
+
+What is missing: NaN, a value (`missing_value`), a mask file, a blank cell, an absent row; never the number 0.
+What is written has the form and the type of what was read (integers rounded and clipped to their range), or the form
+that the ending of the new name says. A file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.formats import FORMATS as FORMATS
+from tensorfill.data.formats import FileError as FileError
+from tensorfill.data.formats import Format as Format
+from tensorfill.data.formats import Loaded as Loaded
+from tensorfill.data.formats import output
+from tensorfill.data.formats.base import Array, Request
+from tensorfill.data.formats.opening import choose_out, load
+from tensorfill.data.formats.opening import format_of as format_of
+from tensorfill.data.formats.opening import sniff as sniff
+from tensorfill.data.formats.output import naming
+
+
+def read(
+    path: str | Path,
+    *,
+    dims: Sequence[str] | None = None,
+    value: str | None = None,
+    variable: str | None = None,
+    missing_value: float | None = None,
+    format: str | None = None,
+    alpha_missing: bool = False,
+) -> Loaded:
+    """Read a file, or standard input for "-".
+
+    Parameters
+    ----------
+    dims : for tables, the columns that are dimensions (long form); for arrays, names for the modes
+    value : the column of values of a long table
+    variable : which array of a file with several
+    missing_value : this number means missing; in a colour picture, a pixel with it in all channels
+    format : a name in FORMATS, where the ending does not say it
+    alpha_missing : fully transparent pixels are missing
+    """
+    with naming(path, "read"):
+        names = None if dims is None else tuple(dims)
+        request = Request(dims=names, value=value, variable=variable, alpha_missing=alpha_missing)
+        loaded = _check(load(path, request, format))
+        if dims is not None and not loaded.coordinate:
+            loaded = _name_modes(loaded, dims)
+        if missing_value is not None:
+            loaded = _mark_missing(loaded, missing_value)
+        if not loaded.observed().any():
+            msg = "it holds no observed value: everything is missing."
+            raise FileError(msg)
+    return loaded
+
+
+def read_mask(
+    path: str | Path, shape: Sequence[int], *, variable: str | None = None, format: str | None = None
+) -> NDArray[np.bool_]:
+    """A mask from a picture or an array, True = observed: where it is not zero (nor NaN).
+
+    It must have the data's shape, or that of its first modes (a pixel mask for all channels), or of its last ones
+    (one for all frames), tried in this order; the result has the full shape.
+    """
+    full = tuple(int(n) for n in shape)
+    with naming(path, "read mask"):
+        loaded = load(path, Request(variable=variable), format)
+        values = _dense_mask(loaded, full)
+        if loaded.format == "jpeg" and not np.isin(values, (0, 255)).all():
+            msg = "JPEG blurs the edges of a mask; save it as PNG."
+            raise FileError(msg)
+        with np.errstate(invalid="ignore"):
+            given = (values != 0) & (values == values)
+        mask = _spread(given, full, channels="C" in loaded.extra.get("axes", ""))
+        if not mask.any():
+            msg = "it marks no entry as observed; non-zero must mean observed."
+            raise FileError(msg)
+    return mask
+
+
+def write(
+    path: str | Path, completed: Array, like: Loaded, *, format: str | None = None, indices: Array | None = None
+) -> None:
+    """Write the completed tensor in the form of `like`, or in another; "-" is standard output.
+
+    Parameters
+    ----------
+    completed : dense, of the shape of `like`; with `indices`, the values (n,) of single entries
+    like : what was read
+    format : a name in FORMATS; otherwise the ending of `path` says it, and without one the format is that of `like`
+    indices : (n, N), where a dense result would be too large: only these entries are written (.tns, .csv, .parquet)
+    """
+    values = like.restore(completed) if indices is None else like.restore_rows(indices, completed)
+    with naming(path, "write"):
+        kind = choose_out(path, like, format)
+        if kind.streams:
+            packed = kind.text and str(path).lower().endswith(".gz")
+
+            def fill(sink: IO[bytes]) -> None:
+                target: Any = gzip.GzipFile("", "wb", 6, sink, mtime=0) if packed else sink
+                if indices is None:
+                    kind.write(target, values, like)
+                else:
+                    kind.write_rows(target, np.asarray(indices), values, like)
+                if packed:
+                    target.close()
+
+            if str(path) == "-":
+                output.write_stream(sys.stdout.buffer, fill)
+            else:
+                output.write_file(Path(path), fill)
+            return
+        if indices is not None:
+            kind.write_rows(io.BytesIO(), np.asarray(indices), values, like)  # says why not
+        if str(path) == "-":
+            msg = f"{kind.title} cannot be sent through a stream; give a file name."
+            raise FileError(msg)
+        with output.replacing_path(Path(path), store=kind.name == "zarr") as place:
+            kind.write_path(place, values, like)
+
+
+# --- what was read ------------------------------------------------------------------------------------------------
+
+
+def _check(loaded: Loaded) -> Loaded:
+    kind = loaded.dtype.kind
+    if kind not in "biuf":
+        what = {"c": "complex numbers", "V": "records", "U": "text", "S": "text", "M": "dates"}.get(
+            kind, str(loaded.dtype)
+        )
+        msg = f"it holds {what}; only real numbers can be completed."
+        raise FileError(msg)
+    if len(loaded.shape) < 2:
+        msg = f"it has shape {loaded.shape}; a tensor needs at least two modes, e.g. days x hours."
+        raise FileError(msg)
+    if loaded.size == 0:
+        msg = f"it has shape {loaded.shape}, which holds no entries."
+        raise FileError(msg)
+    return loaded
+
+
+def _name_modes(loaded: Loaded, dims: Sequence[str]) -> Loaded:
+    names = tuple(str(d) for d in dims)
+    if len(names) != len(loaded.shape) or len(set(names)) != len(names):
+        msg = f"--dims must be {len(loaded.shape)} different names for shape {loaded.shape}; got {', '.join(names)}."
+        raise FileError(msg)
+    known = loaded.labels or {}
+    labels = {new: known[old] for new, old in zip(names, loaded.dims or names, strict=True) if old in known}
+    return replace(loaded, dims=names, labels=labels or None)
+
+
+def _mark_missing(loaded: Loaded, missing_value: float) -> Loaded:
+    kind = loaded.dtype.kind
+    limits = np.iinfo(loaded.dtype) if kind in "iu" else None
+    number = float(missing_value)
+    if limits and not (number == np.rint(number) and limits.min <= number <= limits.max):
+        msg = f"--missing-value {missing_value:g} cannot occur in {loaded.dtype} data; leave it out."
+        raise FileError(msg)
+    given = loaded.values_coo if loaded.values is None else loaded.values
+    assert given is not None
+    missing = given == given.dtype.type(missing_value)
+    if loaded.values is None:
+        return loaded.subset(~missing)
+    if "C" in loaded.extra.get("axes", ""):  # black marks a pixel, not every blue that is 0
+        missing = np.broadcast_to(missing.all(axis=-1, keepdims=True), missing.shape)
+    return replace(loaded, mask=loaded.observed() & ~missing)
+
+
+# --- masks --------------------------------------------------------------------------------------------------------
+
+
+def _dense_mask(loaded: Loaded, shape: tuple[int, ...]) -> Array:
+    if loaded.values is not None:
+        if loaded.values.dtype.kind not in "biuf":
+            msg = f"a mask holds numbers or True/False; got {loaded.values.dtype}."
+            raise FileError(msg)
+        return loaded.values
+    assert loaded.indices is not None
+    assert loaded.values_coo is not None
+    larger = len(loaded.shape) != len(shape) or any(m > n for m, n in zip(loaded.shape, shape, strict=False))
+    out = np.zeros(loaded.shape if larger else shape)  # the shape of a coordinate list is only a lower bound
+    out[tuple(loaded.indices.T)] = loaded.values_coo
+    return out
+
+
+def _spread(given: NDArray[np.bool_], shape: tuple[int, ...], *, channels: bool) -> NDArray[np.bool_]:
+    """The mask at the full shape."""
+    if channels and given.shape not in (shape, shape[: given.ndim]):
+        given = np.asarray(
+            given.any(axis=-1)
+        )  # a mask drawn in colour for data without: any colour but black is observed
+    if given.shape == shape[: given.ndim]:
+        return np.array(np.broadcast_to(given.reshape(given.shape + (1,) * (len(shape) - given.ndim)), shape))
+    for trailing in (shape, shape[:-1]):
+        if given.ndim > 1 and given.shape == trailing[len(trailing) - given.ndim :]:
+            wide = given if trailing == shape else given[..., None]
+            return np.array(np.broadcast_to(wide, shape))
+    partial = f", or {shape[:-1]} to serve all of the last mode" if len(shape) > 2 else ""
+    msg = f"it has shape {given.shape}, but the data have {shape}; a mask must have that shape{partial}."
+    raise FileError(msg)

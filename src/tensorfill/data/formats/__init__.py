@@ -1,0 +1,16 @@
+"""File formats, one module per family; importing this package registers them all.
+
+Design: nothing here imports an optional or slow library before a file needs it.
+"""
+
+from tensorfill.data.formats import arrays as arrays
+from tensorfill.data.formats import movies as movies
+from tensorfill.data.formats import parquet as parquet
+from tensorfill.data.formats import pictures as pictures
+from tensorfill.data.formats import tables as tables
+from tensorfill.data.formats import tns as tns
+from tensorfill.data.formats import xarrays as xarrays
+from tensorfill.data.formats.base import FORMATS as FORMATS
+from tensorfill.data.formats.base import FileError as FileError
+from tensorfill.data.formats.base import Format as Format
+from tensorfill.data.formats.base import Loaded as Loaded

@@ -1,0 +1,135 @@
+"""Long tables, whatever file they come from: one column per dimension, one value column, one row per known entry.
+
+Labels of one dimension that are all numbers, or all ISO dates, are put in their natural order, because smoothness along
+a dimension means something only then; any other labels stay in the order of their first appearance. Output has one row
+for every combination, each dimension in the order of first appearance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.formats.base import Array, FileError, Loaded, first_duplicate
+from tensorfill.registry import did_you_mean
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One dimension of a long table.
+
+    Attributes
+    ----------
+    labels : (I_n,) in the order of the tensor
+    codes : (rows,) index of each row's label
+    first : (I_n,) indices in the order of first appearance
+    """
+
+    labels: list[Any]
+    codes: NDArray[np.intp]
+    first: NDArray[np.intp]
+
+
+def encode(column: Sequence[Any]) -> Axis:
+    """Number the labels of one column."""
+    seen: dict[Any, int] = {}
+    codes = np.array([seen.setdefault(label, len(seen)) for label in column], dtype=np.intp)
+    found = list(seen)
+    keys = _natural(found)
+    order = range(len(found)) if keys is None else sorted(range(len(found)), key=keys.__getitem__)
+    rank = np.empty(len(found), dtype=np.intp)
+    rank[list(order)] = np.arange(len(found))
+    return Axis([found[k] for k in order], rank[codes], rank)
+
+
+def _natural(labels: list[Any]) -> list[Any] | None:
+    """Keys that sort the labels by number or date, or None when they are neither."""
+    if all(isinstance(x, int | float) and not isinstance(x, bool) for x in labels):
+        return labels
+    if all(isinstance(x, datetime) for x in labels) or all(type(x) is date for x in labels):
+        return labels
+    if not all(isinstance(x, str) for x in labels):
+        return None
+    for parse in (float, datetime.fromisoformat):
+        try:
+            keys: list[Any] = [parse(x) for x in labels]
+            return keys if sorted(keys) is not None and keys == keys else None  # NaN equals nothing
+        except (ValueError, TypeError):  # not of this kind; or dates with and without a time zone
+            continue
+    return None
+
+
+def pick_columns(columns: Sequence[str], dims: Sequence[str] | None, value: str | None) -> tuple[tuple[str, ...], str]:
+    """(dimension columns, value column): what was named, and the rest where it is plain."""
+    for name in [*(dims or ()), *([value] if value else [])]:
+        if name not in columns:
+            hint = did_you_mean(name, list(columns))
+            msg = f"it has no column {name!r}; its columns are {', '.join(columns)}.{hint}"
+            raise FileError(msg)
+    if dims is None:
+        dims = [c for c in columns if c != value]
+    if value is None:
+        rest = [c for c in columns if c not in dims]
+        if len(rest) != 1:
+            listed = ", ".join(rest) or "none"
+            msg = f"the value column is not plain (columns left beside the dimensions: {listed}); name it with --value."
+            raise FileError(msg)
+        value = rest[0]
+    if len(set(dims)) != len(dims) or len(dims) < 2 or value in dims:
+        msg = f"a long table needs at least two different dimension columns and a value column; got {', '.join(dims)}."
+        raise FileError(msg)
+    return tuple(dims), value
+
+
+def loaded_long(
+    format: str, dims: tuple[str, ...], axes: list[Axis], values: Array, extra: dict[str, Any], *, first_row: int
+) -> Loaded:
+    """Coordinate data from a long table; rows without a value (NaN) are missing; `first_row` numbers its first row."""
+    codes = np.stack([axis.codes for axis in axes], axis=1)
+    twice = first_duplicate(codes)
+    if twice:
+        key = ", ".join(f"{d}={a.labels[c]}" for d, a, c in zip(dims, axes, codes[twice[0]], strict=True))
+        rows = f"rows {twice[0] + first_row} and {twice[1] + first_row}"
+        msg = f"the entry ({key}) appears twice ({rows}); keep one row for each entry."
+        raise FileError(msg)
+    seen = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+    return Loaded(
+        format=format,
+        shape=tuple(len(a.labels) for a in axes),
+        dtype=values.dtype,
+        indices=codes[seen],
+        values_coo=values[seen],
+        dims=dims,
+        labels={d: a.labels for d, a in zip(dims, axes, strict=True)},
+        extra={**extra, "form": "long", "codes": codes, "first": [a.first for a in axes]},
+    )
+
+
+def all_rows(like: Loaded) -> NDArray[np.intp]:
+    """The coordinates of every entry, (size, N), the last dimension running fastest."""
+    first = like.extra.get("first") or [np.arange(n) for n in like.shape]
+    grid = np.meshgrid(*first, indexing="ij")
+    return np.stack([g.ravel() for g in grid], axis=1)
+
+
+def dim_names(like: Loaded) -> tuple[str, ...]:
+    """Names of the modes: those of the file, or mode0, mode1, ..."""
+    return like.dims or tuple(f"mode{n}" for n in range(len(like.shape)))
+
+
+def dim_labels(like: Loaded) -> list[list[Any]]:
+    """Labels along each mode: those of the file, or 0, 1, 2, ..."""
+    known = like.labels or {}
+    return [list(known.get(d, range(n))) for d, n in zip(dim_names(like), like.shape, strict=True)]
+
+
+def writes_long(like: Loaded) -> bool:
+    """Should a table be written in long form? As it came; otherwise a matrix is wide and the rest is long."""
+    if "form" in like.extra:
+        return like.extra["form"] == "long"
+    return len(like.shape) != 2 or like.coordinate

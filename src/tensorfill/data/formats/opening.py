@@ -1,0 +1,119 @@
+"""Which format a file has, by its name and by its first bytes, and opening it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tensorfill.data.formats.base import FORMATS, FileError, Format, Loaded, Request
+
+GZIP = b"\x1f\x8b"
+
+
+def format_of(path: str | Path) -> type[Format] | None:
+    """The format that the ending of a name says, or None."""
+    name = os.fspath(path).lower()
+    inner = name.removesuffix(".gz")
+    for kind in (kind for _, kind in FORMATS.items()):
+        if name.endswith(kind.endings) or (kind.text and inner.endswith(kind.endings)):
+            return kind
+    return None
+
+
+def sniff(head: bytes) -> type[Format] | None:
+    """The format that the first bytes of a file say; text is a .tns if its first line is numbers between spaces."""
+    for _, kind in FORMATS.items():
+        if kind.magic and head.startswith(kind.magic):
+            return kind
+    if not head or b"\0" in head:
+        return None
+    lines = [line for line in head.splitlines() if line.strip() and not line.startswith(b"#")]
+    parts = lines[0].split() if lines else []
+    return FORMATS["tns" if len(parts) > 2 and all(_is_number(p) for p in parts) else "csv"]
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def choose_out(path: str | Path, like: Loaded, format: str | None) -> Format:
+    """The format to write: the one named, else by the ending, else that of what was read."""
+    if format is not None:
+        return FORMATS[format]()
+    kind = None if str(path) == "-" else format_of(path)
+    if kind is None and Path(path).suffix and str(path) != "-" and not str(path).startswith("/dev/"):
+        known = " ".join(e for _, k in FORMATS.items() for e in k.endings)
+        msg = f"the ending {Path(path).suffix} is not known; use one of {known}, or --format."
+        raise FileError(msg)
+    return (kind or FORMATS[like.format])()
+
+
+def is_store(path: Path) -> bool:
+    """Is this directory a Zarr store?"""
+    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
+
+
+def load(path: str | Path, request: Request, format: str | None) -> Loaded:
+    """Open a file, a directory, or standard input for "-", and read it."""
+    kind = None if format is None else FORMATS[format]
+    place = Path(path)
+    if str(path) == "-":
+        return _load_open(replace(request, file=io.BytesIO(sys.stdin.buffer.read())), kind)
+    if place.is_dir():
+        if not is_store(place):
+            msg = "it is a directory, and not a Zarr store."
+            raise FileError(msg)
+        if kind is not None and kind.name != "zarr":
+            msg = f"it is a directory, not {kind.title}."
+            raise FileError(msg)
+        _check_options(FORMATS["zarr"], request)
+        return FORMATS["zarr"]().read(replace(request, path=place))
+    with open(place, "rb") as file:
+        if not file.seekable():  # a named pipe, or the shell's <(command)
+            return _load_open(replace(request, file=io.BytesIO(file.read())), kind or format_of(path))
+        return _load_open(replace(request, file=file, path=place), kind or format_of(path))
+
+
+def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
+    """Read an open file: unpack it if gzipped, see that it is what it says, hand it to its format."""
+    assert request.file is not None
+    head = request.file.read(4096)
+    request.file.seek(0)
+    if not head:
+        msg = "it is empty."
+        raise FileError(msg)
+    if head.startswith(GZIP) and (kind is None or kind.text):
+        request = replace(request, file=io.BytesIO(gzip.decompress(request.file.read())))
+        assert request.file is not None
+        head = request.file.read(4096)
+        request.file.seek(0)
+    seen = sniff(head)
+    kind = kind or seen
+    if kind is None:
+        msg = f"its format is not known; say it with --format ({', '.join(FORMATS)})."
+        raise FileError(msg)
+    wrong = (kind.magic and seen is not kind and kind.name != "mat") or (kind.text and (seen is None or not seen.text))
+    if wrong or kind.name == "zarr":
+        found = f"; it looks like {seen.title}" if seen and not seen.text else ""
+        msg = f"it is not {kind.title}{found}."
+        raise FileError(msg)
+    if not kind.streams and request.path is None:
+        msg = f"{kind.title} cannot come through a stream; give a file name."
+        raise FileError(msg)
+    _check_options(kind, request)
+    return kind().read(request)
+
+
+def _check_options(kind: type[Format], request: Request) -> None:
+    for option in ("value", "variable", "alpha_missing"):
+        if getattr(request, option) and option not in kind.options:
+            msg = f"--{option.replace('_', '-')} means nothing for {kind.title}; leave it out."
+            raise FileError(msg)

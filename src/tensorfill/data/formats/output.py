@@ -1,0 +1,171 @@
+"""Where answers go: a file or directory that appears whole or not at all, a device, or a stream; and why not."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from tensorfill.data.atomic import replacing
+from tensorfill.data.formats.base import FileError
+from tensorfill.data.formats.opening import is_store
+
+REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.EISDIR: "it is a directory",
+    errno.EFBIG: "the file would be larger than the file system allows",
+    errno.EPIPE: "the reader of the stream has gone",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def reason(error: OSError) -> str:
+    """What went wrong, in a few words."""
+    return REASONS.get(error.errno or 0) or error.strerror or str(error)
+
+
+@contextmanager
+def naming(path: str | Path, verb: str) -> Iterator[None]:
+    """Whatever goes wrong inside becomes a FileError that names the file."""
+    stream = "standard output" if verb == "write" else "standard input"
+    name = stream if str(path) == "-" else os.fspath(path)
+    start = f"cannot {verb} {name}: "
+    try:
+        yield
+    except FileError as error:
+        raise FileError(start + str(error)) from error.__cause__
+    except FileNotFoundError as error:
+        msg = f"{start}{'there is no such file' if verb != 'write' else reason(error)}."
+        raise FileError(msg) from error
+    except (ImportError, MemoryError) as error:
+        text = str(error) if isinstance(error, ImportError) else "there is not enough memory for it."
+        raise FileError(start + text) from error
+    except OSError as error:
+        # without a number it is a library's own word for a damaged file
+        msg = f"{start}{_one_line(error) if error.errno is None else reason(error)}."
+        raise FileError(msg) from error
+    except Exception as error:
+        # libraries meet a damaged file with any exception at all
+        if verb == "write":
+            raise
+        msg = f"{start}it is damaged or of an unknown kind ({_one_line(error)})."
+        raise FileError(msg) from error
+
+
+def _one_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+class Sink:
+    """A file to write to that does not show its descriptor.
+
+    Libraries that find one write past Python and lose the reason when the disk is full.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.write, self.flush = file.write, file.flush
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+
+def write_file(path: Path, write: Callable[[Any], None]) -> None:
+    """Have `write(sink)` fill a new file, then put it in the place of `path`."""
+    target = Path(os.path.realpath(path))  # a link keeps pointing at the file, which is what changes
+    if _is_special(target):
+        buffer = io.BytesIO()
+        write(buffer)
+        with open(target, "wb", buffering=0) as device:
+            _write_all(device, buffer.getbuffer())
+        return
+    _check_place(target)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    with replacing(target) as file:
+        write(Sink(file))
+    if mode is not None:
+        os.chmod(target, mode)
+    _sync(target.parent)
+
+
+def write_stream(stream: IO[bytes], write: Callable[[Any], None]) -> None:
+    """The same into a pipe; nothing is sent before all of it is made."""
+    buffer = io.BytesIO()
+    write(buffer)
+    stream.write(buffer.getbuffer())
+    stream.flush()
+
+
+@contextmanager
+def replacing_path(path: Path, *, store: bool) -> Iterator[Path]:
+    """A path beside `path` for a library to make a file or a directory at; then it takes the place of `path`.
+
+    `store` says that it is a directory; only a directory of its kind is ever replaced by one.
+    """
+    target = Path(os.path.realpath(path))
+    _check_place(target, store=store)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".part") as room:
+        new, old = Path(room) / target.name, Path(room) / "old"
+        yield new
+        for folder, _, names in os.walk(room):
+            for name in names:
+                _sync(Path(folder) / name)
+        if target.is_dir():  # a directory cannot be replaced in one step: move it aside, and back if that fails
+            os.replace(target, old)
+            try:
+                os.replace(new, target)
+            except BaseException:
+                os.replace(old, target)
+                raise
+            shutil.rmtree(old)
+        else:
+            os.replace(new, target)
+    _sync(target.parent)
+
+
+def _is_special(path: Path) -> bool:
+    """A device or a pipe, which must be written to, not replaced."""
+    try:
+        kind = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
+
+
+def _check_place(target: Path, *, store: bool = False) -> None:
+    if not target.parent.is_dir():
+        msg = f"the directory {target.parent} does not exist."
+        raise FileError(msg)
+    if target.is_dir() and not store:
+        msg = "it is a directory."
+        raise FileError(msg)
+    if store and target.is_dir() and any(target.iterdir()) and not is_store(target):
+        msg = "it is a directory that holds other files."
+        raise FileError(msg)
+    if store and target.is_file():
+        msg = "there is a file of that name, and a Zarr store is a directory."
+        raise FileError(msg)
+
+
+def _sync(path: Path) -> None:
+    """Make sure that it is on the disk, not only on its way there."""
+    with suppress(OSError):  # some file systems cannot sync a directory
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _write_all(device: Any, data: memoryview) -> None:
+    while data:
+        data = data[device.write(data) :]

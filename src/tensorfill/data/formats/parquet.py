@@ -1,0 +1,194 @@
+"""Parquet tables, in long form (`dims` named) or wide form, through pyarrow; column types are kept.
+
+Wide: the columns of numbers are the matrix, in their order; all other columns, and a stored pandas index, are carried
+along. Null and NaN are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import IO, Any
+
+import numpy as np
+
+from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, match_rows, paste, typed
+from tensorfill.data.formats.long import (
+    all_rows,
+    dim_labels,
+    dim_names,
+    encode,
+    loaded_long,
+    pick_columns,
+    writes_long,
+)
+from tensorfill.data.optional import attempt_import
+
+
+def _arrow(what: str) -> tuple[Any, Any]:
+    return attempt_import("pyarrow", what, "pandas"), attempt_import("pyarrow.parquet", what, "pandas")
+
+
+@FORMATS.register("parquet")
+class Parquet(Format):
+    """Apache Parquet."""
+
+    title = "a Parquet table"
+    description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); needs pyarrow"
+    endings = (".parquet", ".pq")
+    magic = (b"PAR1",)
+    options = frozenset({"value"})
+
+    def read(self, request: Request) -> Loaded:
+        pa, pq = _arrow("reading Parquet")
+        # ParquetFile, not read_table: the latter looks for partitions and needs a file system
+        table = pq.ParquetFile(pa.BufferReader(request.bytes())).read()
+        if len(table) == 0:
+            msg = "it holds no rows."
+            raise FileError(msg)
+        if request.dims is not None or request.value is not None:
+            return _read_long(table, request)
+        return _read_wide(table)
+
+    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        if writes_long(like):
+            where = all_rows(like)
+            self.write_rows(sink, where, array[tuple(where.T)], like)
+        else:
+            _write(sink, _wide_table(array, like))
+
+    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
+        _write(sink, _long_table(indices, values, like))
+
+
+def _write(sink: IO[bytes], table: Any) -> None:
+    pa, pq = _arrow("writing Parquet")
+    out = pa.BufferOutputStream()
+    pq.write_table(table, out)
+    sink.write(out.getvalue())
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as t
+
+    return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind))
+
+
+def _numbers(column: Any) -> tuple[Array, np.dtype[Any]]:
+    """(values with NaN for null, the type they are stored in)."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    if column.null_count == 0:
+        return column.to_numpy().astype(dtype, copy=False), dtype
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype
+
+
+# --- long form ----------------------------------------------------------------------------------------------------
+
+
+def _read_long(table: Any, request: Request) -> Loaded:
+    dims, value = pick_columns(table.column_names, request.dims, request.value)
+    kind = table.schema.field(value).type
+    if not _is_number(kind):
+        msg = f"its value column {value!r} holds {kind}, not numbers."
+        raise FileError(msg)
+    axes = []
+    for d in dims:
+        labels = table.column(d).to_pylist()
+        if None in labels:
+            msg = f"row {labels.index(None) + 1} has no label in column {d!r}."
+            raise FileError(msg)
+        axes.append(encode(labels))
+    values, dtype = _numbers(table.column(value))
+    loaded = loaded_long("parquet", dims, axes, values, {"table": table, "name": value}, first_row=1)
+    if loaded.dtype == dtype:
+        return loaded
+    from dataclasses import replace
+
+    assert loaded.values_coo is not None
+    known = loaded.values_coo
+    if dtype.itemsize == 8:  # through float64 large integers would have lost digits
+        column = table.column(value)
+        known = column.drop_null().to_numpy()
+    return replace(loaded, dtype=dtype, values_coo=known.astype(dtype))
+
+
+def _long_table(indices: Array, values: Array, like: Loaded) -> Any:
+    pa, _ = _arrow("writing Parquet")
+    labels = dim_labels(like)
+    names = dim_names(like)
+    numbers = pa.array(values, from_pandas=True)  # NaN is null
+    if like.format != "parquet":
+        columns = {
+            d: pa.array(axis).take(pa.array(indices[:, n]))
+            for n, (d, axis) in enumerate(zip(names, labels, strict=True))
+        }
+        return pa.table({**columns, str(like.extra.get("name") or "value"): numbers})
+    table = like.extra["table"]
+    row = match_rows(like.extra["codes"], indices, like.shape)
+    old = pa.array(row, mask=row < 0)  # a null takes a null: further columns are empty in new rows
+    out = {}
+    for field in table.schema:
+        if field.name in names:
+            n = names.index(field.name)
+            out[field.name] = pa.array(labels[n], type=field.type).take(pa.array(indices[:, n]))
+        elif field.name == like.extra["name"]:
+            out[field.name] = numbers.cast(field.type, safe=False)
+        else:
+            out[field.name] = table.column(field.name).combine_chunks().take(old)
+    fields = [field.with_nullable(True) for field in table.schema]
+    return pa.table(list(out.values()), schema=pa.schema(fields, metadata=_metadata(table)))
+
+
+def _metadata(table: Any) -> dict[bytes, bytes]:
+    """The table's own notes, less those on a pandas index by position, whose length no longer holds."""
+    kept = dict(table.schema.metadata or {})
+    if b"pandas" in kept:
+        notes = json.loads(kept[b"pandas"])
+        notes["index_columns"] = [i for i in notes.get("index_columns", []) if not isinstance(i, dict)]
+        kept[b"pandas"] = json.dumps(notes).encode()
+    return kept
+
+
+# --- wide form ----------------------------------------------------------------------------------------------------
+
+
+def _read_wide(table: Any) -> Loaded:
+    notes = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
+    index = [i for i in notes.get("index_columns", []) if isinstance(i, str)]
+    names = [f.name for f in table.schema if _is_number(f.type) and f.name not in index]
+    if not names:
+        msg = "none of its columns holds numbers."
+        raise FileError(msg)
+    columns, dtypes = zip(*(_numbers(table.column(name)) for name in names), strict=True)
+    others = [n for n in table.column_names if n not in names]
+    labels: dict[str, list[Any]] = {"column": names}
+    if others:
+        labels["row"] = table.column(others[0]).to_pylist()
+    dtype = np.result_type(*dtypes)
+    values = np.stack(columns, axis=1)  # of the widest type, float64 where anything is null
+    extra = {"form": "wide", "table": table, "names": names, "dtypes": dtypes, "columns": columns}
+    return Loaded("parquet", values.shape, dtype, values, dims=("row", "column"), labels=labels, extra=extra)
+
+
+def _wide_table(array: Array, like: Loaded) -> Any:
+    pa, _ = _arrow("writing Parquet")
+    if like.format == "parquet":
+        table = like.extra["table"]
+        for n, name in enumerate(like.extra["names"]):
+            # each column in its own type, also where the matrix had to take a wider one
+            values = typed(array[:, n], like.extra["dtypes"][n])
+            values = paste(values, array[:, n], like.extra["columns"][n])
+            at = table.column_names.index(name)
+            field = table.schema.field(at)
+            filled = pa.array(values, from_pandas=True).cast(field.type, safe=False)
+            table = table.set_column(at, field, filled)
+        return table
+    names, known = dim_names(like), like.labels or {}
+    rows, columns = known.get(names[0]), known.get(names[1])
+    out = {} if rows is None else {names[0]: pa.array([str(r) for r in rows])}
+    for n in range(array.shape[1]):
+        out[str(n if columns is None else columns[n])] = pa.array(array[:, n], from_pandas=True)
+    return pa.table(out)

@@ -1,0 +1,224 @@
+"""CSV and TSV tables, in long form (`dims` named) or wide form (a matrix), with the standard library only.
+
+Wide: the first row is a header if any of its cells is not a number; the first column holds row labels if any of its
+cells is not a number, or if its header is blank. Blank cells, NaN, NA and null are missing. If every number is written
+without a point or exponent the table is one of integers, and so is the answer. Cells that were read are written back
+character for character; in long form further columns are kept, and blank in new rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import IO, Any
+
+import numpy as np
+
+from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, match_rows
+from tensorfill.data.formats.long import (
+    all_rows,
+    dim_labels,
+    dim_names,
+    encode,
+    loaded_long,
+    pick_columns,
+    writes_long,
+)
+
+MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
+WHOLE = re.compile(r"[+-]?\d+")
+
+
+def number(text: str) -> float | None:
+    """The number in a cell; NaN where it says missing, None where it is something else."""
+    clean = text.strip()
+    if clean.lower() in MISSING:
+        return np.nan
+    try:
+        return None if "_" in clean else float(clean)  # Python reads 2020_01 as a number; people do not
+    except ValueError:
+        return None
+
+
+def column(cells: Sequence[str], where: str, names: Iterable[str]) -> Array:
+    """Cells as int64 where all are whole, else float64 with NaN for missing; `names` say where each cell is."""
+    parsed = [number(cell) for cell in cells]
+    for cell, value, name in zip(cells, parsed, names, strict=True):
+        if value is None:
+            msg = f"{cell.strip()!r} in {name} is not a number{where}."
+            raise FileError(msg)
+    clean = [cell.strip() for cell in cells]
+    if all(WHOLE.fullmatch(cell) for cell in clean):
+        try:
+            return np.array([int(cell) for cell in clean], dtype=np.int64)
+        except OverflowError:
+            pass
+    return np.array(parsed, dtype=np.float64)
+
+
+def text_of(value: Any) -> str:
+    """The shortest text that reads back as the same number; blank for NaN."""
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    return "" if value != value else str(value)
+
+
+@FORMATS.register("csv")
+class CSV(Format):
+    """Comma, semicolon or tab separated values in UTF-8."""
+
+    title = "a CSV table"
+    description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); may be gzipped"
+    endings = (".csv", ".tsv")
+    text = True
+    options = frozenset({"value"})
+
+    def read(self, request: Request) -> Loaded:
+        rows, style = _rows(request.bytes())
+        if request.dims is not None or request.value is not None:
+            return _read_long(rows, style, request)
+        return _read_wide(rows, style)
+
+    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        if writes_long(like):
+            where = all_rows(like)
+            self.write_rows(sink, where, array[tuple(where.T)], like)
+        else:
+            _write(sink, _wide_rows(array, like), like)
+
+    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
+        _write(sink, _long_rows(indices, values, like), like)
+
+
+def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
+    """All rows, and how they were separated."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"it is not UTF-8 text (byte {error.start})."
+        raise FileError(msg) from error
+    head = text.partition("\n")[0]
+    delimiter = max(",;\t", key=head.count)  # the comma on a draw
+    style = {"delimiter": delimiter, "lineterminator": "\r\n" if head.endswith("\r") else "\n"}
+    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+    if not rows:
+        msg = "it holds no rows."
+        raise FileError(msg)
+    for k, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            msg = f"row {k + 1} has {len(row)} cells, but row 1 has {len(rows[0])}."
+            raise FileError(msg)
+    return rows, style
+
+
+def _write(sink: IO[bytes], rows: Iterable[Sequence[str]], like: Loaded) -> None:
+    style = like.extra.get("style", {"delimiter": ",", "lineterminator": "\n"})
+    with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") as text:
+        csv.writer(text, **style).writerows(rows)
+        text.flush()
+        sink.write(text.buffer.getbuffer())  # type: ignore[attr-defined]
+
+
+# --- long form ----------------------------------------------------------------------------------------------------
+
+
+def _read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
+    header, body = [cell.strip() for cell in rows[0]], rows[1:]
+    dims, value = pick_columns(header, request.dims, request.value)
+    if not body:
+        msg = "it has a header but no rows."
+        raise FileError(msg)
+    axes = []
+    for d in dims:
+        at = header.index(d)
+        labels = [row[at].strip() for row in body]
+        if "" in labels:
+            msg = f"row {labels.index('') + 2} has no label in column {d!r}."
+            raise FileError(msg)
+        axes.append(encode(labels))
+    at = header.index(value)
+    cells = [row[at] for row in body]
+    values = column(cells, "", (f"row {k + 2}, column {value!r}" for k in range(len(cells))))
+    extra = {"rows": body, "header": rows[0], "at": at, "style": style, "name": value}
+    loaded = loaded_long("csv", dims, axes, values, extra, first_row=2)
+    return _as_whole(loaded, cells)
+
+
+def _as_whole(loaded: Loaded, cells: Sequence[str]) -> Loaded:
+    """Integers with gaps: a matrix holds them as floats beside NaN; both forms write integers."""
+    known = [cell.strip() for cell in cells if cell.strip().lower() not in MISSING]
+    if loaded.dtype.kind != "f" or not all(WHOLE.fullmatch(cell) for cell in known):
+        return loaded
+    try:
+        exact = np.array([int(cell) for cell in known], dtype=np.int64)
+    except OverflowError:
+        return loaded
+    return replace(loaded, dtype=exact.dtype, values_coo=exact if loaded.coordinate else None)
+
+
+def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str]]:
+    labels = [[str(x) for x in axis] for axis in dim_labels(like)]
+    own = like.format == "csv"
+    header = list(like.extra["header"]) if own else [*dim_names(like), str(like.extra.get("name") or "value")]
+    plain = [cell.strip() for cell in header]
+    places = [plain.index(d) for d in dim_names(like)]
+    at = like.extra["at"] if own else len(header) - 1
+    before = match_rows(like.extra["codes"], indices, like.shape) if own else np.full(len(indices), -1)
+    yield header
+    for index, value, row in zip(indices.tolist(), values, before.tolist(), strict=True):
+        if row >= 0:
+            cells = list(like.extra["rows"][row])
+            if number(cells[at]) == value:  # the very characters that were read
+                yield cells
+                continue
+        else:
+            cells = [""] * len(header)
+            for place, axis, k in zip(places, labels, index, strict=True):
+                cells[place] = axis[k]
+        cells[at] = text_of(value)
+        yield cells
+
+
+# --- wide form ----------------------------------------------------------------------------------------------------
+
+
+def _read_wide(rows: list[list[str]], style: dict[str, Any]) -> Loaded:
+    top = int(any(number(cell) is None for cell in rows[0]))
+    body = rows[top:]
+    left = int((top and rows[0][0].strip() == "") or any(number(row[0]) is None for row in body))
+    cells = [cell for row in body for cell in row[left:]]
+    if not cells:
+        msg = "it holds no numbers beside its header."
+        raise FileError(msg)
+    width = len(rows[0]) - left
+    names = (f"row {k // width + top + 1}, column {k % width + left + 1}" for k in range(len(cells)))
+    where = ", and a matrix holds numbers only; for one row per entry name its columns: --dims a,b,c --value v"
+    values = column(cells, where, names).reshape(len(body), width)
+    labels: dict[str, list[Any]] = {}
+    if left:
+        labels["row"] = [row[0] for row in body]
+    if top:
+        labels["column"] = rows[0][left:]
+    extra = {"form": "wide", "style": style, "rows": rows, "top": top, "left": left}
+    loaded = Loaded(
+        "csv", values.shape, values.dtype, values, dims=("row", "column"), labels=labels or None, extra=extra
+    )
+    return _as_whole(loaded, cells)
+
+
+def _wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:
+    if like.format == "csv":
+        top, left, old = like.extra["top"], like.extra["left"], like.extra["rows"]
+        yield from old[:top]
+        for row, values in zip(old[top:], array, strict=True):
+            yield row[:left] + [c if number(c) == v else text_of(v) for c, v in zip(row[left:], values, strict=True)]
+        return
+    names, known = dim_names(like), like.labels or {}
+    rows, columns = known.get(names[0]), known.get(names[1])
+    if columns is not None:
+        yield ([""] if rows is not None else []) + [str(c) for c in columns]
+    for k, values in enumerate(array):
+        yield ([str(rows[k])] if rows is not None else []) + [text_of(v) for v in values]

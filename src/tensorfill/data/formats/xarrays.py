@@ -1,0 +1,168 @@
+"""NetCDF and Zarr through xarray: dimensions, coordinates, attributes, other variables and packing are kept.
+
+Packed integers (scale_factor, add_offset, _FillValue) are read as floats with NaN, as xarray does, and packed again in
+the same way; estimates are kept inside the range that packs, and off the number that means missing.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorfill.data.formats.arrays import choose
+from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.data.formats.long import dim_names
+from tensorfill.data.optional import attempt_import
+
+
+def loaded_dataset(format: str, dataset: Any, request: Request, extra: dict[str, Any]) -> Loaded:
+    """One variable of an xarray Dataset; the rest is kept for writing."""
+    numbers = {str(k): _shape(v) for k, v in dataset.data_vars.items() if v.dtype.kind in "biuf" and v.ndim > 0}
+    name = choose(numbers, request.variable)
+    chosen = dataset[name]
+    values = np.asarray(chosen.values)
+    labels = {str(d): list(chosen.coords[d].values) for d in chosen.dims if d in chosen.coords}
+    return Loaded(
+        format=format,
+        shape=values.shape,
+        dtype=values.dtype,
+        values=values,
+        dims=tuple(str(d) for d in chosen.dims),
+        labels=labels or None,
+        extra={**extra, "dataset": dataset, "name": name},
+    )
+
+
+def _shape(variable: Any) -> str:
+    return "(" + ", ".join(f"{d}: {n}" for d, n in variable.sizes.items()) + ")"
+
+
+def filled_dataset(array: Array, like: Loaded) -> Any:
+    """The dataset that was read with the completed variable in it, or a new one."""
+    xr = attempt_import("xarray", "writing NetCDF or Zarr", "xarray")
+    if "dataset" not in like.extra:
+        names = dim_names(like)
+        coords = {d: _coordinate(x) for d, x in (like.labels or {}).items()}
+        return xr.DataArray(array, dims=names, coords=coords, name=str(like.extra.get("name") or "values")).to_dataset()
+    dataset, name = like.extra["dataset"], like.extra["name"]
+    old = dataset[name]
+    new = old.copy(data=_packable(array, old.encoding))
+    new.encoding = dict(old.encoding)
+    return dataset.assign({name: new})
+
+
+def _coordinate(labels: list[Any]) -> Array:
+    """Labels as numbers where all are, else as text."""
+    try:
+        number = np.array([float(x) for x in labels])
+        return number.astype(np.int64) if (number == np.rint(number)).all() and np.abs(number).max() < 2**53 else number
+    except (TypeError, ValueError, OverflowError):
+        out = np.array(labels)
+        return out if out.dtype.kind in "UM" else np.array([str(x) for x in labels])
+
+
+def _packable(array: Array, encoding: dict[str, Any]) -> Array:
+    """Estimates moved to the nearest numbers that can be packed; numbers that were packed stay as they are."""
+    kind = np.dtype(encoding.get("dtype") or array.dtype)
+    if kind.kind not in "iu" or array.dtype.kind != "f":
+        return array
+    if str(encoding.get("_Unsigned", "")).lower() == "true":
+        kind = np.dtype(f"u{kind.itemsize}")
+    scale, offset = float(encoding.get("scale_factor", 1)), float(encoding.get("add_offset", 0))
+    limits = np.iinfo(kind)
+    packed = np.clip(np.rint((array.astype(np.float64) - offset) / scale), limits.min, limits.max)
+    for key in ("_FillValue", "missing_value"):
+        if encoding.get(key) is not None:
+            fill = float(np.asarray(encoding[key]).ravel()[0])
+            packed[packed == fill] += -1 if fill >= limits.max else 1
+    return (packed * scale + offset).astype(array.dtype)
+
+
+@FORMATS.register("netcdf")
+class NetCDF(Format):
+    """NetCDF 3 through SciPy, NetCDF 4 through h5netcdf."""
+
+    title = "a NetCDF file"
+    description = "labelled arrays by name (--variable); coordinates and attributes kept; needs xarray"
+    endings = (".nc", ".nc4", ".cdf", ".netcdf")
+    magic = (b"CDF\x01", b"CDF\x02", b"\x89HDF")
+    streams = False
+    options = frozenset({"variable"})
+
+    def read(self, request: Request) -> Loaded:
+        assert request.file is not None
+        xr = attempt_import("xarray", "reading NetCDF", "xarray")
+        engine = "scipy" if request.file.read(3) == b"CDF" else "h5netcdf"
+        if engine == "h5netcdf":
+            for module in ("h5netcdf", "h5py"):
+                attempt_import(module, "reading NetCDF 4", "xarray")
+        with xr.open_dataset(request.path, engine=engine) as file:
+            dataset = file.load()
+        return loaded_dataset("netcdf", dataset, request, {"engine": engine})
+
+    def write_path(self, path: Path, array: Array, like: Loaded) -> None:
+        engine = like.extra.get("engine") or _engine()
+        # NetCDF 3 has no unsigned numbers: the next wider type holds them
+        wider = {"u1": np.int16, "u2": np.int32, "u4": np.float64}.get(array.dtype.str[1:]) if engine == "scipy" else None
+        dataset = filled_dataset(array if wider is None else array.astype(wider), like)
+        try:
+            dataset.to_netcdf(path, engine=engine)
+        except (ValueError, TypeError) as error:
+            version = 3 if engine == "scipy" else 4
+            msg = f"NetCDF {version} cannot hold these {array.dtype} values; write .zarr or .npy instead."
+            raise FileError(msg) from error
+
+
+def _engine() -> str:
+    """h5netcdf (NetCDF 4) where it works; NetCDF 3 needs nothing more."""
+    try:
+        for module in ("h5netcdf", "h5py"):
+            attempt_import(module, "writing NetCDF 4", "xarray")
+    except ImportError:
+        return "scipy"
+    return "h5netcdf"
+
+
+@FORMATS.register("zarr")
+class Zarr(Format):
+    """A Zarr directory store, version 2 or 3, as xarray writes it."""
+
+    title = "a Zarr store"
+    description = "directory of labelled, chunked arrays by name (--variable); needs xarray and zarr"
+    endings = (".zarr",)
+    streams = False
+    options = frozenset({"variable"})
+
+    def read(self, request: Request) -> Loaded:
+        xr = attempt_import("xarray", "reading Zarr", "xarray")
+        attempt_import("zarr", "reading Zarr", "xarray")
+        assert request.path is not None
+        version, consolidated = _version(request.path)
+        with xr.open_dataset(request.path, engine="zarr", chunks=None, consolidated=consolidated) as store:
+            dataset = store.load()
+        return loaded_dataset("zarr", dataset, request, {"zarr_format": version})
+
+    def write_path(self, path: Path, array: Array, like: Loaded) -> None:
+        attempt_import("zarr", "writing Zarr", "xarray")
+        dataset = filled_dataset(array, like)
+        version = like.extra.get("zarr_format", 2)  # version 3 knows no text labels yet
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*does not have a Zarr V3 specification")  # it was so before
+            # consolidated metadata are part of version 2 only
+            dataset.to_zarr(path, mode="w-", consolidated=version == 2, zarr_format=version)
+
+
+def _version(path: Path) -> tuple[int, bool]:
+    """(Zarr version, has it consolidated metadata?) of a group; xarray needs a group."""
+    if (path / "zarr.json").is_file():
+        notes = json.loads((path / "zarr.json").read_text())
+        if notes.get("node_type") == "group":
+            return 3, bool(notes.get("consolidated_metadata"))
+    elif (path / ".zgroup").is_file():
+        return 2, (path / ".zmetadata").is_file()
+    msg = "it is not a Zarr group with named dimensions, as xarray writes them."
+    raise FileError(msg)

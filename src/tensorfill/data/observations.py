@@ -1,0 +1,253 @@
+"""Observations: the known entries of a tensor. Zero is a value; missing is absent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensorfill.registry import did_you_mean
+
+if TYPE_CHECKING:
+    from tensorfill.numerical.base import Interval
+
+Array = NDArray[Any]
+
+# A dense copy larger than this is refused with a sentence rather than tried: 2^28 doubles are 2 GiB.
+DENSE_LIMIT = 2**28
+
+
+class Source(Protocol):
+    """Where the observations came from: knows how to give the answer back in the same type."""
+
+    def fill(self, estimate: Array) -> Any:
+        """The input with its missing entries taken from `estimate` (full shape), observed ones untouched."""
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """The known entries of a tensor of a given shape, in lexicographic order of their coordinates.
+
+    Make one with `from_dense`, `from_coo`, `from_pandas`, `from_xarray`, or `tensorfill.observe(anything)`.
+
+    Attributes
+    ----------
+    shape : (I_1, ..., I_N)
+    indices : (nnz, N) integer coordinates
+    values : (nnz,) float32 or float64
+    weights : (nnz,) positive, or None for all ones
+    dims : N names
+    """
+
+    shape: tuple[int, ...]
+    indices: NDArray[np.integer]
+    values: Array
+    weights: Array | None = None
+    dims: tuple[str, ...] = ()
+    source: Source | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dims", check_dims(self.dims, len(self.shape)))
+        if len(self.shape) < 2:
+            msg = f"a tensor must have at least 2 modes; got shape {self.shape}. Reshape it, e.g. days x hours."
+            raise ValueError(msg)
+        if len(self.values) == 0:
+            msg = (
+                f"at least one entry must be observed; got none of {self.size}. Is the mask inverted (True = observed)?"
+            )
+            raise ValueError(msg)
+        self._check_finite()
+        for array in (self.indices, self.values, self.weights):
+            if array is not None:
+                array.setflags(write=False)
+
+    def _check_finite(self) -> None:
+        bad = np.flatnonzero(~np.isfinite(self.values))
+        if bad.size:
+            msg = (
+                f"observed values must be finite; got {self.values[bad[0]]} at index {self.index_at(bad[0])}. "
+                "Mark that entry as missing (NaN or mask)."
+            )
+            raise ValueError(msg)
+        if self.weights is not None:
+            bad = np.flatnonzero(~(np.isfinite(self.weights) & (self.weights > 0)))
+            if bad.size:
+                msg = (
+                    f"weights must be finite and > 0 at observed entries; got {self.weights[bad[0]]} at index "
+                    f"{self.index_at(bad[0])}. Mask an entry to leave it out."
+                )
+                raise ValueError(msg)
+
+    # --- makers -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_dense(
+        cls,
+        T: ArrayLike,
+        mask: ArrayLike | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        dims: Sequence[str] | None = None,
+    ) -> Observations:
+        """From an array with NaN for missing, or with `mask` (True = observed), or a `numpy.ma` array."""
+        from tensorfill.data.convert import from_dense
+
+        return from_dense(T, mask, weights=weights, dims=dims)
+
+    @classmethod
+    def from_coo(
+        cls,
+        indices: ArrayLike,
+        values: ArrayLike,
+        shape: Sequence[int] | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        dims: Sequence[str] | None = None,
+        duplicates: str = "error",
+    ) -> Observations:
+        """From coordinates (nnz, N) and values (nnz,); `duplicates`: "error", "mean" or "sum"."""
+        from tensorfill.data.convert import from_coo
+
+        return from_coo(indices, values, shape, weights=weights, dims=dims, duplicates=duplicates)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
+        """From a long table: one column per dimension, one value column; absent rows and NaN are missing."""
+        from tensorfill.data.convert import from_pandas
+
+        return from_pandas(frame, dims, value, weight=weight)
+
+    @classmethod
+    def from_xarray(cls, da: Any, mask: ArrayLike | None = None, *, weights: ArrayLike | None = None) -> Observations:
+        """From an xarray DataArray with NaN for missing; dims keep their names."""
+        from tensorfill.data.convert import from_xarray
+
+        return from_xarray(da, mask, weights=weights)
+
+    # --- facts --------------------------------------------------------------------------------------------------
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def nnz(self) -> int:
+        """How many entries are observed."""
+        return len(self.values)
+
+    @property
+    def size(self) -> int:
+        """How many entries there are in all."""
+        return math.prod(self.shape)
+
+    @property
+    def share(self) -> float:
+        """The share of entries observed."""
+        return self.nnz / self.size
+
+    def index_at(self, k: int) -> tuple[int, ...]:
+        """Coordinates of observation k, as plain integers."""
+        return tuple(int(i) for i in self.indices[k])
+
+    def mode(self, key: int | str) -> int:
+        """The mode that a number or a dimension name means."""
+        if isinstance(key, str):
+            if key in self.dims:
+                return self.dims.index(key)
+            hint = did_you_mean(key, list(self.dims))
+            msg = f"dimension must be one of {', '.join(self.dims)}; got {key!r}.{hint}"
+            raise ValueError(msg)
+        if not -self.ndim <= key < self.ndim:
+            msg = f"mode must be between 0 and {self.ndim - 1} for shape {self.shape}; got {key}."
+            raise ValueError(msg)
+        return int(key) % self.ndim
+
+    @cached_property
+    def flat(self) -> NDArray[np.intp]:
+        """Position of each observation in the C-ordered dense tensor, (nnz,)."""
+        self._refuse_huge("positions in the dense tensor")
+        return np.ravel_multi_index(tuple(self.indices.T), self.shape).astype(np.intp, copy=False)
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_]:
+        """True = observed, full shape."""
+        self._refuse_huge("the mask")
+        out = np.zeros(self.size, dtype=bool)
+        out[self.flat] = True
+        return out.reshape(self.shape)
+
+    def dense(self, fill: float = np.nan, dtype: Any = None) -> Array:
+        """The tensor with `fill` where nothing was observed, full shape."""
+        self._refuse_huge("a dense copy")
+        out = np.full(self.size, fill, dtype=dtype or self.values.dtype)
+        out[self.flat] = self.values
+        return out.reshape(self.shape)
+
+    def _refuse_huge(self, what: str) -> None:
+        if self.size > DENSE_LIMIT:
+            msg = (
+                f"{what} needs one number per entry, {self.size:.3g} of them; the limit is {DENSE_LIMIT:.3g}. "
+                "Work with coordinates instead: done.at(indices)."
+            )
+            raise MemoryError(msg)
+
+    def empty_slices(self) -> list[tuple[int, int]]:
+        """(mode, index) of every slice in which nothing is observed."""
+        out = []
+        for n, length in enumerate(self.shape):
+            seen = np.zeros(length, dtype=bool)
+            seen[self.indices[:, n]] = True
+            out += [(n, int(i)) for i in np.flatnonzero(~seen)]
+        return out
+
+    def check_domain(self, domain: Interval, prior: str, advice: str = 'prior="normal"') -> None:
+        """Refuse values that the prior cannot produce, naming the first."""
+        bad = np.flatnonzero(~domain.includes(self.values))
+        if bad.size:
+            k = int(bad[0])
+            msg = (
+                f"values must be {domain.phrase} for {prior}; got {float(self.values[k])} at index {self.index_at(k)}. "
+                f"Use {advice}, or mask that entry."
+            )
+            raise ValueError(msg)
+
+    # --- parts --------------------------------------------------------------------------------------------------
+
+    def subset(self, keep: Array) -> Observations:
+        """Only the observations that `keep` (nnz,) selects."""
+        weights = None if self.weights is None else self.weights[keep]
+        return replace(self, indices=self.indices[keep], values=self.values[keep], weights=weights)
+
+    def split(self, share: float, rng: np.random.Generator) -> tuple[Observations, Observations]:
+        """(kept, held out): a random share of the observed entries set aside, at least one on either side."""
+        if not 0 < share < 1:
+            msg = f"the held-out share must be between 0 and 1; got {share}."
+            raise ValueError(msg)
+        if self.nnz < 2:
+            msg = f"holding out entries needs at least 2 observations; got {self.nnz}. Use held_out=0."
+            raise ValueError(msg)
+        count = min(max(1, round(share * self.nnz)), self.nnz - 1)
+        out = np.zeros(self.nnz, dtype=bool)
+        out[rng.choice(self.nnz, size=count, replace=False)] = True
+        return self.subset(~out), self.subset(out)
+
+    def __repr__(self) -> str:
+        size = " x ".join(f"{d}={n}" for d, n in zip(self.dims, self.shape, strict=True))
+        weighted = ", weighted" if self.weights is not None else ""
+        return f"Observations({size}: {self.nnz:,} of {self.size:,} entries, {self.share:.1%}{weighted})"
+
+
+def check_dims(dims: Sequence[str] | None, ndim: int) -> tuple[str, ...]:
+    """Dimension names: given, or mode0, mode1, ..."""
+    if not dims:
+        return tuple(f"mode{n}" for n in range(ndim))
+    names = tuple(str(d) for d in dims)
+    if len(names) != ndim or len(set(names)) != ndim:
+        msg = f"dims must be {ndim} different names; got {names}."
+        raise ValueError(msg)
+    return names

@@ -1,0 +1,225 @@
+"""Quadratic inter-element priors: value = 1/2 tr(A' Q A) with a symmetric, positive semi-definite, sparse Q.
+
+Design: a new one needs `matrix(n)` only; value, grad and prox follow from it. The built-in ones override what they can
+do faster. Factorisations are kept by a bounded cache of module functions, keyed by the (frozen) prior: no prior ever
+changes. Systems are solved in float64 whatever the dtype of A, and the answer is cast back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tensorfill.interelement.base import INTERELEMENT, Array, InterElementPrior, Weighted
+
+BANDED_UP_TO = 8  # sub-diagonals: a wider matrix goes to the sparse factorisation
+
+
+def sum_of_squares(D: Array) -> float:
+    """|D|^2; rows in the dtype of D (short sums, fast), their total in float64."""
+    return float(np.einsum("ir,ir->i", D, D).sum(dtype=np.float64))
+
+
+@dataclass(frozen=True)
+class Quadratic(Weighted):
+    """A prior that is known by its matrix; subclasses give `matrix(n)`, rho included."""
+
+    def matrix(self, n: int) -> Any:
+        """The symmetric sparse Q (n, n)."""
+        raise NotImplementedError
+
+    def value(self, A: Array) -> float:
+        """1/2 tr(A' Q A)."""
+        return self.value_and_grad(A)[0]
+
+    def grad(self, A: Array) -> Array:
+        """Q A."""
+        return _cached(_matrix_of, self, A.shape[0], A.dtype.str) @ A
+
+    def value_and_grad(self, A: Array) -> tuple[float, Array]:
+        """1/2 <A, Q A> and Q A."""
+        G = self.grad(A)
+        return 0.5 * float(np.einsum("ir,ir->i", A, G).sum(dtype=np.float64)), G
+
+    def prox(self, A: Array, step: float) -> Array:
+        """(I + step Q)^-1 A."""
+        return solve_shifted(self, A, step)
+
+    def lipschitz(self, n: int) -> float:
+        """Gershgorin's bound on the largest eigenvalue of Q."""
+        return float(abs(self.matrix(n)).sum(axis=1).max())
+
+
+def solve_shifted(prior: InterElementPrior, A: Array, step: float) -> Array:
+    """The prox of any prior with a matrix: Z (I_n, R) with (I + step Q) Z = A."""
+    solve = _cached(_shifted_solver, prior, A.shape[0], float(step))
+    return np.ascontiguousarray(solve(np.asarray(A, dtype=np.float64)), dtype=A.dtype)
+
+
+def _cached(build: Any, prior: InterElementPrior, *key: Any) -> Any:
+    """`build(prior, *key)` from its cache, or built anew for a user's prior that cannot be hashed."""
+    try:
+        hash(prior)
+    except TypeError:
+        return build.__wrapped__(prior, *key)
+    return build(prior, *key)
+
+
+@lru_cache(maxsize=16)
+def _matrix_of(prior: InterElementPrior, n: int, dtype: str) -> Any:
+    return prior.matrix(n).tocsr().astype(np.dtype(dtype))
+
+
+@lru_cache(maxsize=8)
+def _shifted_solver(prior: InterElementPrior, n: int, step: float) -> Callable[[Array], Array]:
+    """A function that solves (I + step Q) Z = A: by bands where Q is narrow, by a sparse factorisation elsewhere."""
+    from scipy.sparse import coo_array, eye_array
+
+    M = coo_array(eye_array(n, format="csr") + step * prior.matrix(n))
+    width = int(np.abs(M.row - M.col).max(initial=0))
+    if width <= BANDED_UP_TO:
+        from scipy.linalg import solveh_banded
+
+        ab = np.zeros((width + 1, n))
+        lower = M.row >= M.col
+        np.add.at(ab, (M.row[lower] - M.col[lower], M.col[lower]), M.data[lower])
+        return lambda A: solveh_banded(ab, A, lower=True, check_finite=False)
+
+    from scipy.sparse.linalg import splu
+
+    return splu(M.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve
+
+
+@INTERELEMENT.register("ridge")
+@dataclass(frozen=True)
+class Ridge(Quadratic):
+    """rho/2 |A|^2: keeps a factor small, and the problem well-posed."""
+
+    def matrix(self, n: int) -> Any:
+        """Rho times the identity, (n, n)."""
+        from scipy.sparse import eye_array
+
+        return self.rho * eye_array(n, format="csr")
+
+    def value(self, A: Array) -> float:
+        """rho/2 |A|^2."""
+        return 0.5 * self.rho * sum_of_squares(A)
+
+    def grad(self, A: Array) -> Array:
+        """Rho A."""
+        return self.rho * A
+
+    def value_and_grad(self, A: Array) -> tuple[float, Array]:
+        """Both."""
+        return self.value(A), self.grad(A)
+
+    def prox(self, A: Array, step: float) -> Array:
+        """A / (1 + step rho)."""
+        return A * (1.0 / (1.0 + float(step) * self.rho))
+
+
+@INTERELEMENT.register("quadratic-variation")
+@dataclass(frozen=True)
+class QuadraticVariation(Quadratic):
+    """Neighbouring rows are alike: rho/2 sum_i |a_i - a_{i+1}|^2 (the paper's L_2, from Yokota et al. 2016).
+
+    With order=2, rho/2 sum_i |a_i - 2 a_{i+1} + a_{i+2}|^2: straight lines cost nothing. Ends are free (no difference
+    reaches past them), so a constant column costs nothing either; with periodic=True the last row neighbours the first.
+    """
+
+    order: int = 1
+    periodic: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order not in (1, 2):
+            msg = f"order of QuadraticVariation must be 1 (differences) or 2 (second differences); got {self.order!r}."
+            raise ValueError(msg)
+        object.__setattr__(self, "order", int(self.order))
+        object.__setattr__(self, "periodic", bool(self.periodic))
+
+    @classmethod
+    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
+        """Both orders, free and periodic ends."""
+        return tuple(cls(1.7, order, periodic) for order in (1, 2) for periodic in (False, True))
+
+    def matrix(self, n: int) -> Any:
+        """Rho D'D with D the differences, (n, n)."""
+        from scipy.sparse import csr_array
+
+        if not self.periodic and n <= self.order:
+            return csr_array((n, n))
+        D = _difference_matrix(n, self.periodic)
+        if self.order == 2:
+            D = _difference_matrix(D.shape[0], self.periodic) @ D
+        return (self.rho * (D.T @ D)).tocsr()
+
+    def value(self, A: Array) -> float:
+        """rho/2 |D A|^2."""
+        return 0.5 * self.rho * sum_of_squares(self._differences(A))
+
+    def grad(self, A: Array) -> Array:
+        """The paper's S (Eq. scalc), end rows included: rho D'D A."""
+        return self._pulled_back(self._differences(A), len(A))
+
+    def value_and_grad(self, A: Array) -> tuple[float, Array]:
+        """Both, from one set of differences."""
+        D = self._differences(A)
+        value = 0.5 * self.rho * sum_of_squares(D)
+        return value, self._pulled_back(D, len(A))
+
+    def lipschitz(self, n: int) -> float:
+        """4^order rho: differencing has norm 2 at most."""
+        return self.rho * 4.0**self.order
+
+    def _differences(self, A: Array) -> Array:
+        for _ in range(self.order):
+            A = _difference(A, self.periodic)
+        return A
+
+    def _pulled_back(self, D: Array, n: int) -> Array:
+        """Rho times the adjoint of `_differences`, (n, R); D, our own array, is spent."""
+        if not len(D):  # too few rows for a single difference
+            return np.zeros((n, *D.shape[1:]), dtype=D.dtype)
+        D *= self.rho
+        for _ in range(self.order):
+            D = _difference_adjoint(D, self.periodic)
+        return D
+
+
+def _difference(A: Array, periodic: bool) -> Array:
+    """d_i = a_{i+1} - a_i; one row fewer than A, or as many when periodic."""
+    if not periodic:
+        return A[1:] - A[:-1]
+    D = np.empty_like(A, order="C")
+    np.subtract(A[1:], A[:-1], out=D[:-1])
+    np.subtract(A[:1], A[-1:], out=D[-1:])
+    return D
+
+
+def _difference_adjoint(D: Array, periodic: bool) -> Array:
+    """g_i = d_{i-1} - d_i, with nothing beyond free ends."""
+    if periodic:
+        G = np.empty_like(D)
+        np.subtract(D[-1:], D[:1], out=G[:1])
+        np.subtract(D[:-1], D[1:], out=G[1:])
+        return G
+    G = np.empty((D.shape[0] + 1, *D.shape[1:]), dtype=D.dtype)
+    np.negative(D[0], out=G[0])
+    np.subtract(D[:-1], D[1:], out=G[1:-1])
+    G[-1] = D[-1]
+    return G
+
+
+def _difference_matrix(n: int, periodic: bool) -> Any:
+    """`_difference` as a sparse matrix: (n - 1, n), or (n, n) when periodic."""
+    from scipy.sparse import coo_array
+
+    rows = np.arange(n if periodic else n - 1)
+    ones = np.ones(len(rows))
+    i, j = np.concatenate([rows, rows]), np.concatenate([rows, (rows + 1) % n])
+    return coo_array((np.concatenate([-ones, ones]), (i, j)), shape=(len(rows), n)).tocsr()

@@ -1,0 +1,171 @@
+"""Tensor-space priors: how the entries of X itself hang together, where X can be held whole.
+
+Design: a prior on the full dense array X (I_1, ..., I_N), float32 or float64, by `value_and_grad(X)`. It is called
+once per evaluation of the objective, so it must cost little beside the model. Values are Python floats, gradients have
+the dtype of X.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.interelement._isotropic import Terms, any_modes, two_modes
+from tensorfill.interelement.base import nonnegative_number
+from tensorfill.registry import Registry
+
+Array = NDArray[Any]
+
+TENSORSPACE: Registry[TensorSpacePrior] = Registry("tensor-space prior")
+
+
+class TensorSpacePrior:
+    """A penalty on the whole tensor X; subclasses are frozen dataclasses and give `value_and_grad`."""
+
+    name: ClassVar[str]
+    modes: tuple[int, ...]  # the modes along which entries are neighbours
+
+    def value_and_grad(self, X: Array, *, threads: int = 1) -> tuple[float, Array]:
+        """The penalty, and its derivative in X (shape and dtype of X); the same bits for any number of threads."""
+        raise NotImplementedError
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Raise a sentence if X of this shape does not suit the prior."""
+
+    def value(self, X: Array) -> float:
+        """The penalty."""
+        return self.value_and_grad(X)[0]
+
+    def grad(self, X: Array) -> Array:
+        """Its derivative in X."""
+        return self.value_and_grad(X)[1]
+
+    def settings(self) -> dict[str, Any]:
+        """Name and parameters, JSON-able; `tensorspace_from_settings` makes the same prior of them."""
+        return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]
+
+    @classmethod
+    def examples(cls) -> tuple[tuple[TensorSpacePrior, tuple[int, ...]], ...]:
+        """Instances with a shape of X that suits each; the test grids run over them."""
+        return ((cls(), (5, 6, 3)),)
+
+
+def tensorspace_from_settings(settings: Mapping[str, Any]) -> TensorSpacePrior:
+    """The prior whose `settings()` these are."""
+    given = dict(settings)
+    return TENSORSPACE[given.pop("name", "")](**given)
+
+
+def opponent(weight_chroma: float = 2.0) -> Array:
+    """The matrix (3, 3) from R, G, B to opponent colours: grey, R - B, R - 2G + B.
+
+    The rows have length 1, weight_chroma, weight_chroma: with weight 1 it is a rotation, so equal noise in R, G and B
+    stays equal in the three channels. Grey is then sqrt(3) times the mean of R, G and B. Edges of a picture show in its
+    brightness first; a larger weight says that colours change less often than brightness (2 to 3 serve well).
+    """
+    chroma = nonnegative_number("opponent", "weight_chroma", weight_chroma)
+    rows = np.array([[1.0, 1.0, 1.0], [1.0, 0.0, -1.0], [1.0, -2.0, 1.0]])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) * np.array([[1.0], [chroma], [chroma]])
+
+
+@TENSORSPACE.register("isotropic-tv")
+@dataclass(frozen=True)
+class IsotropicTV(TensorSpacePrior):
+    """X is flat save for edges: weight * sum over pixels of sqrt(sum over modes of d_m^2 + corner^2) - corner.
+
+    d_m is the forward difference along mode m, 0 at the far end. With a transform, the sum is over its channels.
+
+    Parameters
+    ----------
+    weight
+        Weight of the whole, >= 0.
+    modes
+        Modes along which X is flat; the rows and columns of a picture by default. Two modes run compiled.
+    corner
+        Size of the differences below which the penalty is quadratic, in units of X; > 0.
+    transform
+        Matrix (C', C) applied along `transform_mode` first, e.g. `opponent()`; None for none.
+    transform_mode
+        The mode of size C it applies to; the last one by default.
+    """
+
+    weight: float = 1.0
+    modes: tuple[int, ...] = (0, 1)
+    corner: float = 1.0
+    transform: Any = None
+    transform_mode: int | None = None
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "weight", nonnegative_number("IsotropicTV", "weight", self.weight))
+        put(self, "corner", nonnegative_number("IsotropicTV", "corner", self.corner))
+        if self.corner == 0.0:
+            msg = "corner of IsotropicTV must be > 0 (the penalty has no gradient otherwise); got 0."
+            raise ValueError(msg)
+        put(self, "modes", tuple(int(m) for m in np.atleast_1d(self.modes)))
+        if not self.modes:
+            msg = "modes of IsotropicTV must name at least one mode; got none."
+            raise ValueError(msg)
+        if self.transform is None:
+            if self.transform_mode is not None:
+                msg = f"transform_mode of IsotropicTV must go with a transform; got {self.transform_mode} without."
+                raise ValueError(msg)
+            return
+        M = np.asarray(self.transform, dtype=np.float64)
+        if M.ndim != 2 or M.size == 0 or not np.isfinite(M).all():
+            msg = f"transform of IsotropicTV must be a finite matrix (C', C); got shape {M.shape}."
+            raise ValueError(msg)
+        put(self, "transform", tuple(map(tuple, M.tolist())))  # hashable, comparable, JSON-able
+        put(self, "transform_mode", -1 if self.transform_mode is None else int(self.transform_mode))
+
+    @classmethod
+    def examples(cls) -> tuple[tuple[TensorSpacePrior, tuple[int, ...]], ...]:
+        """One, two and three modes; with and without transform; channels last, first and in between."""
+        wide = ((1.0, 0.5, -0.2), (0.3, -1.0, 0.4))
+        return (
+            (cls(0.7), (5, 6, 3)),
+            (cls(0.7, corner=0.3), (4, 5)),
+            (cls(0.7, (0, 1), 0.5, opponent()), (5, 6, 3)),
+            (cls(1.0, (2, 1), 0.5, wide, 0), (3, 5, 4)),
+            (cls(1.0, (0, 3), 0.5, wide, 1), (4, 3, 2, 5)),
+            (cls(1.0, (1,), 0.5), (3, 5)),
+            (cls(1.0, (0, 1, 2), 0.5, wide), (4, 3, 4, 3)),
+            (cls(1.0, (0, 1)), (1, 4, 2)),
+        )
+
+    def value_and_grad(self, X: Array, *, threads: int = 1) -> tuple[float, Array]:
+        """Both in one pass. Two modes: compiled, over `threads` threads; any other number: NumPy."""
+        modes, t = self._modes_of(X)
+        M = None if self.transform is None else np.asarray(self.transform, dtype=X.dtype)
+        terms = Terms(modes, self.corner, self.weight, M, t)
+        return two_modes(X, terms, threads) if len(modes) == 2 else any_modes(X, terms)
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Modes and transform must suit the shape."""
+        self._modes_of(np.broadcast_to(np.float32(0), shape))
+
+    def _modes_of(self, X: Array) -> tuple[tuple[int, ...], int | None]:
+        """Modes and transform mode of this X, counted from 0, or a sentence."""
+        named = self.modes if self.transform is None else (*self.modes, self.transform_mode)
+        if any(m is None or not -X.ndim <= m < X.ndim for m in named):
+            msg = f"modes of IsotropicTV must exist in X, which has {X.ndim}; got {named}."
+            raise ValueError(msg)
+        counted = tuple(m % X.ndim for m in named if m is not None)
+        if len(set(counted)) < len(counted):
+            msg = f"modes and transform_mode of IsotropicTV must differ; got {counted} for X of shape {X.shape}."
+            raise ValueError(msg)
+        if self.transform is None:
+            return counted, None
+        t = counted[-1]
+        if X.shape[t] != len(self.transform[0]):
+            msg = (
+                f"mode {t} of X must have {len(self.transform[0])} entries, the columns of IsotropicTV's transform; "
+                f"got {X.shape[t]}."
+            )
+            raise ValueError(msg)
+        return counted[:-1], t

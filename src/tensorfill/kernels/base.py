@@ -1,0 +1,79 @@
+"""Layouts: the CP model at the observed entries, and its adjoint.
+
+Design: a layout holds where the observations are, never their values. Vectors over observations have one
+order for all layouts: that of `Observations` (lexicographic). Priors therefore only ever see observed
+entries, whatever the layout, and nothing that lies under a mask can leak.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+# (start, stop, x) -> (value, g): loss and weighted derivative of the observations start:stop, given their
+# model values x (stop - start,). Called once per block, in any order, from several threads: it must be pure.
+Entrywise = Callable[[int, int, Array], tuple[float, Array]]
+
+
+class Layout(ABC):
+    """x_i = sum_r prod_n A_n[i_n, r] at the observed i, and the pull-back of a vector g over them."""
+
+    name: ClassVar[str]
+    shape: tuple[int, ...]
+    nnz: int
+
+    @abstractmethod
+    def predict(self, factors: Sequence[Array]) -> Array:
+        """Model values at the observed entries, (nnz,). Factors: list of (I_n, R), one dtype."""
+
+    @abstractmethod
+    def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
+        """G_n = Y_(n) B_n with Y = g at the observed entries, 0 elsewhere: (I_n, R)."""
+
+    @abstractmethod
+    def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
+        """Every mode's `pullback`, sharing the work."""
+
+    @abstractmethod
+    def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
+        """predict, then `entrywise`, then pullback_all, in blocks: no vector of length nnz is kept."""
+
+
+def checked_indices(indices: Array, shape: Sequence[int]) -> Array:
+    """Coordinates (nnz, N) as C-ordered int32, every one inside `shape`: compiled loops do not look again."""
+    indices = np.asarray(indices)
+    if indices.ndim != 2 or indices.shape[1] != len(shape) or indices.dtype.kind not in "iu":
+        msg = (
+            f"indices must be whole numbers of shape (nnz, {len(shape)}), one row per observation; "
+            f"got {indices.dtype} of shape {indices.shape}."
+        )
+        raise ValueError(msg)
+    for n, size in enumerate(shape):
+        column = indices[:, n]
+        if len(column) and not (column.min() >= 0 and column.max() < size):
+            bad = int(np.flatnonzero((column < 0) | (column >= size))[0])
+            msg = (
+                f"indices of mode {n} must be in 0..{size - 1}; got {column[bad]} in row {bad}. "
+                f"Check the shape {tuple(shape)}."
+            )
+            raise ValueError(msg)
+    return np.ascontiguousarray(indices, dtype=np.int32)
+
+
+def checked_factors(factors: Sequence[Array], shape: Sequence[int]) -> list[Array]:
+    """Factors (I_n, R) in C order and one dtype, float32 or float64; no copy where they are so already."""
+    dtype = np.result_type(*factors)
+    if dtype not in (np.float32, np.float64):
+        dtype = np.dtype(np.float64)
+    out = [np.ascontiguousarray(A, dtype=dtype) for A in factors]
+    expected = [(size, out[0].shape[-1]) for size in shape]
+    got = [A.shape for A in out]
+    if got != expected:
+        msg = f"factors must have shapes (I_n, R) = {expected} for a tensor of shape {tuple(shape)}; got {got}."
+        raise ValueError(msg)
+    return out

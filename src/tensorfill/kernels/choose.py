@@ -1,0 +1,70 @@
+"""Which layout: a cost model of one value-and-gradient evaluation, in time and in memory.
+
+Design: both layouts give the same numbers, so the choice is only about speed. The constants are nanoseconds
+measured in float32 on one thread of a 2.5 GHz AVX2 core; only their ratios matter, and those move little with
+dtype and number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from math import exp, prod
+
+from tensorfill.kernels.base import Array, Layout
+from tensorfill.kernels.dense import SLAB, DenseLayout, choose_split
+from tensorfill.kernels.sampled import BLOCK, SampledLayout
+from tensorfill.registry import Registry, did_you_mean
+
+LAYOUTS: Registry[Layout] = Registry("layout")
+LAYOUTS.register("dense")(DenseLayout)
+LAYOUTS.register("sampled")(SampledLayout)
+
+
+def estimate_time(nnz: int, shape: Sequence[int], rank: int, layout: str) -> float:
+    """Nanoseconds of one evaluation of all modes on one thread, the prior left out."""
+    size, N = prod(shape), len(shape)
+    if layout == "dense":
+        # per entry: three matrix products and passes over X; per observation: gather and scatter
+        return size * (1.1 + 0.072 * rank) + 3.0 * nnz
+    prefixes = size / shape[-1]
+    fibres = prefixes * (1 - exp(-nnz / prefixes))  # how many are hit, were the observations spread evenly
+    per_observation = 8.0 + 0.42 * rank + max(N - 3, 0) * (12.0 + 0.3 * rank)
+    return nnz * per_observation + fibres * (N - 1) * (12.0 + 0.5 * rank)
+
+
+def estimate_memory(nnz: int, shape: Sequence[int], rank: int, layout: str, itemsize: int = 4) -> int:
+    """Bytes that a layout keeps and needs at its peak besides the data and the prior's own (nnz,) vectors."""
+    factors = sum(shape) * rank * itemsize
+    if layout == "dense":
+        cols = prod(shape[choose_split(shape) :])
+        slab = SLAB + max(cols, rank)  # one row at least
+        right = 2 * cols * rank  # R and G_R
+        return 8 * nnz + (3 * slab + right) * itemsize + factors
+    threads = os.cpu_count() or 1
+    return 4 * len(shape) * nnz + (1 + threads) * factors + 8 * threads * BLOCK * itemsize
+
+
+def choose_layout(nnz: int, shape: Sequence[int], rank: int, memory: int | None = None) -> str:
+    """Name of the faster layout among those that fit in `memory` bytes (default: half of what is installed)."""
+    limit = installed_memory() // 2 if memory is None else memory
+    fitting = [name for name in LAYOUTS if estimate_memory(nnz, shape, rank, name) <= limit]
+    return min(fitting or ["sampled"], key=lambda name: estimate_time(nnz, shape, rank, name))
+
+
+def installed_memory() -> int:
+    """Bytes of physical memory; 8 GiB where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**33
+
+
+def make_layout(indices: Array, shape: Sequence[int], rank: int, layout: str = "auto") -> Layout:
+    """The layout `layout` ("auto", "dense" or "sampled") of observations at `indices` (nnz, N), in C order."""
+    if layout not in ("auto", *LAYOUTS):
+        names = ["auto", *LAYOUTS]
+        msg = f"layout must be one of {', '.join(names)}; got {layout!r}.{did_you_mean(layout, names)}"
+        raise ValueError(msg)
+    name = choose_layout(len(indices), shape, rank) if layout == "auto" else layout
+    return LAYOUTS[name](indices, shape)  # type: ignore[call-arg]

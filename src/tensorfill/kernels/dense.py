@@ -1,0 +1,256 @@
+"""The dense layout: X as a matrix, computed and pulled back by BLAS.
+
+Design: the modes are split in order, left | right, and X is the matrix  L R'  of their two Khatri-Rao
+products. The right product is formed whole and is the small one; the left product and X itself exist only one
+slab at a time: a contiguous run of rows of X, whose observations are a contiguous run too (both in C order).
+    X = L R'        Y = g at the observed entries, 0 elsewhere        G_L = Y R        G_R = Y' L
+Three matrix products per evaluation for all modes together; the rest is thin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import ceil, prod
+
+import numpy as np
+
+from tensorfill.kernels.base import Array, Entrywise, Layout, checked_factors, checked_indices
+from tensorfill.kernels.khatrirao import KhatriRao
+
+SLAB = 2**19  # entries of X (or of L, if longer) held at a time: 2 MB in float32, in reach of a core's cache
+
+
+@dataclass(frozen=True)
+class Slab:
+    """A run of rows of X."""
+
+    left: tuple[slice, ...]  # the rows of each left factor that make it
+    rows: int
+    first: int  # its first entry, counted in C order over the whole tensor
+    start: int  # its observations are start:stop
+    stop: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where to split the modes, and the slabs."""
+
+    split: int  # left = modes[:split], right = modes[split:]
+    cols: int
+    slabs: tuple[Slab, ...]
+
+    @cached_property
+    def most_rows(self) -> int:
+        """Rows of the largest slab."""
+        return max(slab.rows for slab in self.slabs)
+
+
+def choose_split(shape: Sequence[int], slab: int = SLAB) -> int:
+    """The split with the least work besides the matrix products, which cost the same for every split.
+
+    Counted in passes over rows of R numbers: about 4 to form and take apart each product of two or more
+    modes, and one per slab to add to G_R, which is what keeps the right side small.
+    """
+
+    def thin_work(k: int) -> tuple[int, int]:
+        rows, cols = prod(shape[:k]), prod(shape[k:])
+        work = ceil(rows * cols / slab) * cols
+        work += 4 * rows if k > 1 else 0
+        work += 4 * cols if len(shape) - k > 1 else 0
+        return work, cols
+
+    return min(range(1, len(shape)), key=thin_work)
+
+
+def left_slabs(shape: Sequence[int], most_rows: int) -> Iterator[tuple[slice, ...]]:
+    """Cut the left modes into runs of at most `most_rows` rows, in C order.
+
+    Modes before m run one index at a time, mode m in blocks, modes after m whole.
+    """
+    m = 0
+    while m < len(shape) - 1 and prod(shape[m + 1 :]) > most_rows:
+        m += 1
+    block = max(1, most_rows // prod(shape[m + 1 :]))
+    whole = tuple(slice(0, size) for size in shape[m + 1 :])
+    for prefix in product(*(range(size) for size in shape[:m])):
+        for start in range(0, shape[m], block):
+            stop = min(start + block, shape[m])
+            yield (*(slice(i, i + 1) for i in prefix), slice(start, stop), *whole)
+
+
+class DenseLayout(Layout):
+    """Observations of a tensor small or full enough to compute every entry of X."""
+
+    name = "dense"
+
+    def __init__(self, indices: Array, shape: Sequence[int]) -> None:
+        """Coordinates (nnz, N) in lexicographic order; repeats are summed."""
+        self.shape = tuple(int(size) for size in shape)
+        if len(self.shape) < 2:
+            msg = f"shape must have at least two modes; got {self.shape}. Reshape the data to a matrix first."
+            raise ValueError(msg)
+        indices = checked_indices(indices, self.shape)
+        self.nnz = len(indices)
+        flat = np.ravel_multi_index(tuple(indices.T), self.shape)
+        if np.any(flat[1:] < flat[:-1]):
+            msg = "indices must be in lexicographic (C) order. Sort them with numpy.lexsort(indices.T[::-1])."
+            raise ValueError(msg)
+        self._repeats = bool(np.any(flat[1:] == flat[:-1]))
+        self._complete = self.nnz == prod(self.shape) and not self._repeats
+        self._flat = np.empty(0, dtype=np.intp) if self._complete else flat
+        self._plans: dict[int, Plan] = {}
+
+    # The Layout contract -----------------------------------------------------------------------
+
+    def predict(self, factors: Sequence[Array]) -> Array:
+        """Model values at the observed entries, (nnz,)."""
+        factors = checked_factors(factors, self.shape)
+        plan, right = self._begin(factors)
+        x = np.empty(self.nnz, dtype=factors[0].dtype)
+        X = np.empty((plan.most_rows, plan.cols), dtype=x.dtype)
+        for slab in plan.slabs:
+            left = self._left(slab, factors)
+            part = np.matmul(left.matrix, right.matrix.T, out=X[: slab.rows])
+            x[slab.start : slab.stop] = self._gather(slab, part)
+        return x
+
+    def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
+        """G_n for one mode: (I_n, R)."""
+        return self._pullback(g, factors, [mode])[0]
+
+    def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
+        """G_n for every mode, from two matrix products."""
+        return self._pullback(g, factors, range(len(self.shape)))
+
+    def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
+        """Value and every mode's gradient, slab by slab."""
+        factors = checked_factors(factors, self.shape)
+        plan, right = self._begin(factors)
+        gradient = _Gradient(plan, factors, right)
+        X = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
+        value = 0.0
+        for slab in plan.slabs:
+            left = self._left(slab, factors)
+            part = np.matmul(left.matrix, right.matrix.T, out=X[: slab.rows])
+            loss, g = entrywise(slab.start, slab.stop, self._gather(slab, part))
+            value += loss
+            gradient.add(slab, left, self._scatter(slab, g, part))  # X is not needed any more: Y takes its place
+        return value, gradient.finish()
+
+    # For priors on X itself --------------------------------------------------------------------
+
+    def full(self, factors: Sequence[Array]) -> Array:
+        """The whole tensor X, (I_1, ..., I_N)."""
+        factors = checked_factors(factors, self.shape)
+        plan, right = self._begin(factors)
+        X = np.empty(self.shape, dtype=factors[0].dtype)
+        for slab in plan.slabs:
+            np.matmul(self._left(slab, factors).matrix, right.matrix.T, out=_rows(X, plan, slab))
+        return X
+
+    def pullback_full(self, Y: Array, factors: Sequence[Array]) -> list[Array]:
+        """Gradient of every mode for a gradient Y in all of X, of the tensor's shape."""
+        factors = checked_factors(factors, self.shape)
+        plan, right = self._begin(factors)
+        gradient = _Gradient(plan, factors, right)
+        Y = np.ascontiguousarray(Y, dtype=factors[0].dtype)
+        for slab in plan.slabs:
+            gradient.add(slab, self._left(slab, factors), _rows(Y, plan, slab))
+        return gradient.finish()
+
+    def gather(self, X: Array) -> Array:
+        """The observed entries of a whole tensor: (nnz,)."""
+        X = np.ascontiguousarray(X)
+        return X.reshape(-1).copy() if self._complete else X.reshape(-1).take(self._flat)
+
+    def scatter(self, g: Array) -> Array:
+        """The tensor with g at the observed entries (repeats summed) and 0 elsewhere; adjoint of `gather`."""
+        whole = Slab((), 1, 0, 0, self.nnz)
+        out = np.empty((1, prod(self.shape)), dtype=np.result_type(g, np.float32))
+        Y = self._scatter(whole, g, out).reshape(self.shape)
+        return Y.copy() if np.may_share_memory(Y, g) else Y
+
+    # Inside ------------------------------------------------------------------------------------
+
+    def _begin(self, factors: Sequence[Array]) -> tuple[Plan, KhatriRao]:
+        rank = factors[0].shape[1]
+        plan = self._plans.get(rank)
+        if plan is None:
+            plan = self._plans[rank] = self._make_plan(rank)
+        return plan, KhatriRao(factors[plan.split :])
+
+    def _make_plan(self, rank: int) -> Plan:
+        split = choose_split(self.shape)
+        cols = prod(self.shape[split:])
+        cuts = list(left_slabs(self.shape[:split], max(1, SLAB // max(cols, rank))))
+        rows = [prod(part.stop - part.start for part in cut) for cut in cuts]
+        edges = np.concatenate([[0], np.cumsum(rows)]) * cols
+        at = edges if self._complete else np.searchsorted(self._flat, edges)
+        slabs = [Slab(cut, rows[s], int(edges[s]), int(at[s]), int(at[s + 1])) for s, cut in enumerate(cuts)]
+        return Plan(split, cols, tuple(slabs))
+
+    @staticmethod
+    def _left(slab: Slab, factors: Sequence[Array]) -> KhatriRao:
+        return KhatriRao([A[rows] for A, rows in zip(factors, slab.left, strict=False)])
+
+    def _positions(self, slab: Slab) -> Array:
+        flat = self._flat[slab.start : slab.stop]
+        return flat - slab.first if slab.first else flat
+
+    def _gather(self, slab: Slab, X: Array) -> Array:
+        return X.reshape(-1) if self._complete else X.reshape(-1).take(self._positions(slab))
+
+    def _scatter(self, slab: Slab, g: Array, out: Array) -> Array:
+        if self._complete:
+            return np.ascontiguousarray(g, dtype=out.dtype).reshape(out.shape)
+        flat = out.reshape(-1)
+        flat.fill(0)
+        if self._repeats:
+            np.add.at(flat, self._positions(slab), g.astype(flat.dtype, copy=False))
+        else:
+            flat[self._positions(slab)] = g
+        return out
+
+    def _pullback(self, g: Array, factors: Sequence[Array], modes: Sequence[int]) -> list[Array]:
+        factors = checked_factors(factors, self.shape)
+        plan, right = self._begin(factors)
+        gradient = _Gradient(plan, factors, right, modes)
+        Y = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
+        for slab in plan.slabs:
+            left = self._left(slab, factors)
+            gradient.add(slab, left, self._scatter(slab, g[slab.start : slab.stop], Y[: slab.rows]))
+        return gradient.finish()
+
+
+def _rows(X: Array, plan: Plan, slab: Slab) -> Array:
+    """The slab as a view (rows, cols) of a whole tensor."""
+    return X.reshape(-1)[slab.first : slab.first + slab.rows * plan.cols].reshape(slab.rows, plan.cols)
+
+
+class _Gradient:
+    """Adds up the gradient of the wanted modes over the slabs."""
+
+    def __init__(
+        self, plan: Plan, factors: Sequence[Array], right: KhatriRao, modes: Sequence[int] | None = None
+    ) -> None:
+        self.plan, self.right = plan, right
+        self.modes = list(range(len(factors)) if modes is None else modes)
+        self.G: list[Array] = [np.zeros_like(A) for A in factors[: plan.split]]
+        self.G_right: Array | None = None
+        self.wants_left = min(self.modes) < plan.split
+        self.wants_right = max(self.modes) >= plan.split
+
+    def add(self, slab: Slab, left: KhatriRao, Y: Array) -> None:
+        if self.wants_left:
+            for G, rows, part in zip(self.G, slab.left, left.pullback(Y @ self.right.matrix), strict=True):
+                G[rows] += part
+        if self.wants_right:
+            part = Y.T @ left.matrix
+            self.G_right = part if self.G_right is None else np.add(self.G_right, part, out=self.G_right)
+
+    def finish(self) -> list[Array]:
+        G = [*self.G, *(self.right.pullback(self.G_right) if self.G_right is not None else [])]
+        return [G[n] for n in self.modes]

@@ -1,0 +1,166 @@
+"""Methods: ready-made recipes a user names, `complete(T, method="halrtc")`.
+
+Design: a method is a frozen dataclass of settings. `complete(obs, run)` returns a Completion. Methods that iterate on
+dense arrays (the classical baselines) derive from `ArrayMethod` and give `start`, `step` and `answer`; scaling, the
+loop, the pasting of observed entries and placeholder invariance are written once, here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.completion import Completion
+from tensorfill.data.observations import Observations
+from tensorfill.record import Status
+from tensorfill.registry import Registry
+from tensorfill.solvers.base import State
+from tensorfill.solvers.loop import Callback, Stopping
+from tensorfill.solvers.loop import run as run_loop
+
+Array = NDArray[Any]
+
+METHODS: Registry[Method] = Registry("method")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How to run a method: what does not change its answer on a given seed, save by stopping early."""
+
+    seed: int = 0
+    callback: Callback | None = None
+    checkpoint: str | Path | None = None
+    resume: bool = False
+    max_iter: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """Base of all methods. Class facts are what `tensorfill list methods` and docs/methods.md show."""
+
+    name: ClassVar[str]
+    reference: ClassVar[str]  # authors, title or venue, year
+    assumes: ClassVar[str]  # what the data must be like, one line
+    use_when: ClassVar[str]  # when to pick it, one line
+
+    def refuses(self, obs: Observations) -> str | None:
+        """Why these data cannot be completed by this method, without a full stop; None if they can."""
+        return None
+
+    def check(self, obs: Observations) -> None:
+        """Raise a sentence if this method cannot complete these data."""
+        why = self.refuses(obs)
+        if why is not None:
+            msg = f"method {self.name!r} cannot complete this tensor: {why}."
+            raise ValueError(msg)
+
+    def complete(self, obs: Observations, run: Run) -> Completion:
+        """Fill the gaps."""
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """The method's parameters, JSON-able."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """What an array method works on: T (zero off the mask), O (True = observed), both full shape; T is scaled."""
+
+    T: Array
+    O: NDArray[np.bool_]  # noqa: E741  the letter of the literature
+
+    @property
+    def share(self) -> float:
+        return float(self.O.mean())
+
+    @cached_property
+    def indices(self) -> NDArray[np.intp]:
+        """Coordinates of the observed entries in C order, (nnz, N)."""
+        return np.argwhere(self.O)
+
+
+@dataclass(frozen=True)
+class ArrayMethod(Method):
+    """A method on dense arrays: give `start`, `step`, `answer`, and `done` for its own stopping rule.
+
+    `peak` is the value that the largest observed magnitude is scaled to before the method sees the data (1 or 255, as
+    its authors assume); None leaves the data as they are.
+    """
+
+    peak: ClassVar[float | None] = 1.0
+
+    def limit(self) -> int:
+        """The method's own limit on iterations."""
+        return int(getattr(self, "max_iter", 500))
+
+    def start(self, data: Dense, rng: np.random.Generator) -> State:
+        """The first state."""
+        raise NotImplementedError
+
+    def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
+        """One iteration; never changes `state` or `data` in place."""
+        raise NotImplementedError
+
+    def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
+        """The method's own stopping rule; None to go on."""
+        return None
+
+    def answer(self, data: Dense, state: State) -> Array:
+        """The completed tensor in the scaled units, full shape. Observed entries are pasted by the caller."""
+        raise NotImplementedError
+
+    def complete(self, obs: Observations, run: Run) -> Completion:
+        self.check(obs)
+        T = obs.dense(fill=0.0, dtype=np.float64)
+        largest = float(np.abs(obs.values).max())
+        scale = largest / self.peak if self.peak and largest > 0 else 1.0
+        data = Dense(T / scale, obs.mask)
+        stopping = Stopping(
+            max_iter=self.limit() if run.max_iter is None else run.max_iter, tol=0.0, seconds=run.seconds
+        )
+        outcome = run_loop(
+            _ArrayProcedure(self, data),
+            stopping=stopping,
+            rng=np.random.default_rng(run.seed),
+            callback=run.callback,
+            checkpoint=run.checkpoint,
+            resume=run.resume,
+            fingerprint=f"{self!r} {obs.shape} {obs.nnz} {T.sum()!r} seed {run.seed}",
+        )
+        estimate = self.answer(data, outcome.state) * scale
+        return Completion(
+            observations=obs,
+            method=self.name,
+            status=outcome.status,
+            history=outcome.history,
+            settings={"seed": run.seed, **self.settings()},
+            dense=estimate,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ArrayProcedure:
+    """An array method tied to its data: what the loop drives."""
+
+    method: ArrayMethod
+    data: Dense
+
+    def init(self, rng: np.random.Generator) -> State:
+        return self.method.start(self.data, rng)
+
+    def step(self, state: State, rng: np.random.Generator) -> State:
+        return self.method.step(self.data, state, rng)
+
+    def score(self, state: State) -> float:
+        return np.nan
+
+    def done(self, state: State, previous: State | None) -> Status | None:
+        return self.method.done(self.data, state, previous)

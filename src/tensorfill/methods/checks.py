@@ -1,0 +1,25 @@
+"""Checks of settings that several methods share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def check_above(method: Any, low: float, *names: str, included: bool = False) -> None:
+    """Raise a sentence unless every named setting is a finite number > low (>= low if `included`)."""
+    sign = ">=" if included else ">"
+    for name in names:
+        value = getattr(method, name)
+        fits = isinstance(value, int | float) and math.isfinite(value)
+        if not fits or not (value >= low if included else value > low):
+            msg = f"{name} of method {method.name!r} must be a number {sign} {low:g}; got {value!r}."
+            raise ValueError(msg)
+
+
+def check_one_of(method: Any, name: str, *options: str) -> None:
+    """Raise a sentence unless the named setting is one of `options`."""
+    value = getattr(method, name)
+    if value not in options:
+        msg = f"{name} of method {method.name!r} must be one of {', '.join(options)}; got {value!r}."
+        raise ValueError(msg)

@@ -1,0 +1,56 @@
+"""Differences between neighbours along a mode, and their adjoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def reflected_difference(X: Array, n: int) -> Array:
+    """D X along mode n: x[i+1] - x[i], and x[I-2] - x[I-1] at the last index (the border reflects)."""
+    X = np.moveaxis(X, n, 0)
+    out = np.zeros_like(X)
+    if X.shape[0] > 1:
+        np.subtract(X[1:], X[:-1], out=out[:-1])
+        np.negative(out[-2], out=out[-1])
+    return np.moveaxis(out, 0, n)
+
+
+def reflected_adjoint(Z: Array, n: int) -> Array:
+    """D' Z along mode n, D of `reflected_difference`."""
+    Z = np.moveaxis(Z, n, 0)
+    out = np.zeros_like(Z)
+    if Z.shape[0] > 1:
+        out[1:] = Z[:-1]
+        out[:-1] -= Z[:-1]
+        out[-2] += Z[-1]
+        out[-1] -= Z[-1]
+    return np.moveaxis(out, 0, n)
+
+
+def circular_difference(X: Array, n: int) -> Array:
+    """x[i+1] - x[i] along mode n, the last index followed by the first."""
+    return np.roll(X, -1, axis=n) - X
+
+
+def circular_adjoint(Z: Array, n: int) -> Array:
+    """The adjoint of `circular_difference`: z[i-1] - z[i]."""
+    return np.roll(Z, 1, axis=n) - Z
+
+
+def circular_spectrum(shape: Sequence[int], modes: Sequence[int]) -> Array:
+    """Eigenvalues of the sum over `modes` of D_n' D_n, circular D, as `numpy.fft.rfftn(axes=modes)` orders them.
+
+    Broadcasts against that transform of an array of the given shape.
+    """
+    total = np.zeros((1,) * len(shape))
+    for n in modes:
+        count = shape[n] // 2 + 1 if n == modes[-1] else shape[n]  # the last transformed mode is the halved one
+        eigenvalues = 4.0 * np.sin(np.pi * np.arange(count) / shape[n]) ** 2  # |exp(2 pi i k / I) - 1|^2
+        total = total + eigenvalues.reshape([-1 if k == n else 1 for k in range(len(shape))])
+    return total

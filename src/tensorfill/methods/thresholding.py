@@ -1,0 +1,281 @@
+"""Thresholding of singular values: what the nuclear-norm methods share.
+
+Design: SVT(M, t) lowers every singular value by t and drops those below. Only the singular vectors above t
+are needed, so the working form goes through the smaller Gram matrix: M M' = Q diag(s^2) Q' gives
+SVT = Q diag((s - t)/s) Q' M over s > t. It squares the condition number: the error is at most about
+sqrt(eps) * s_max (1.5e-8 in float64), fine for iterations; ranks and reference values use the full SVD.
+Broken input (NaN, overflow) comes back as NaN, which the loop reports; a LAPACK driver that does not converge
+on finite input is followed by a slower one that does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+_SMALL = 64  # below this side a batched full eigen-decomposition beats one LAPACK call per matrix
+
+
+def unfold(X: Array, n: int) -> Array:
+    """Mode-n unfolding, (I_n, product of the other sides)."""
+    return np.moveaxis(X, n, 0).reshape(X.shape[n], -1)
+
+
+def fold(M: Array, n: int, shape: Sequence[int]) -> Array:
+    """The tensor of the given shape whose mode-n unfolding is M."""
+    rest = [size for k, size in enumerate(shape) if k != n]
+    return np.moveaxis(M.reshape(shape[n], *rest), 0, n)
+
+
+def has_channels(shape: Sequence[int]) -> bool:
+    """Is it a shape of pictures or film: a last mode of at most 4 (colours) behind longer ones?"""
+    return len(shape) >= 3 and shape[-1] <= 4 and min(shape[:-1]) > 4
+
+
+def mode_weights(shape: Sequence[int], given: Sequence[float] | None = None, channel: float = 1e-3) -> Array:
+    """Weights of the modes, summing to 1: `given`, or equal ones but for `channel` on a colour mode."""
+    weights = np.ones(len(shape)) if given is None else np.asarray(given, dtype=float)
+    if weights.shape != (len(shape),) or not np.all(weights >= 0) or not weights.sum() > 0:
+        msg = f"alpha must hold one weight >= 0 for each of the {len(shape)} modes, not all 0; got {given}."
+        raise ValueError(msg)
+    if given is None and has_channels(shape):
+        weights[-1] = channel
+    return weights / weights.sum()
+
+
+def mean_filled(T: Array, O: NDArray[np.bool_]) -> Array:  # noqa: E741
+    """T with the mean of the observed entries in the gaps: where the nuclear-norm methods start."""
+    return np.where(O, T, T[O].mean())
+
+
+def safe_svd(M: Array) -> tuple[Array, Array, Array]:
+    """Thin SVD U, s, Vh by gesdd, else gesvd, else the Gram matrix. NaN throughout if M is not finite."""
+    if not np.isfinite(M).all():
+        m, n, k = *M.shape, min(M.shape)
+        return np.full((m, k), np.nan), np.full(k, np.nan), np.full((k, n), np.nan)
+    try:
+        return np.linalg.svd(M, full_matrices=False)
+    except np.linalg.LinAlgError:  # divide and conquer can fail on finite matrices
+        pass
+    from scipy.linalg import svd
+
+    try:
+        return svd(M, full_matrices=False, lapack_driver="gesvd", check_finite=False)
+    except np.linalg.LinAlgError:
+        return _gram_svd(M)
+
+
+def _gram_svd(M: Array) -> tuple[Array, Array, Array]:
+    """Thin SVD through the smaller Gram matrix; QR keeps the other side orthonormal at s = 0."""
+    if M.shape[0] > M.shape[1]:
+        V, s, Uh = _gram_svd(M.conj().T)
+        return Uh.conj().T, s, V.conj().T
+    _, U = safe_eigh(M @ M.conj().T)
+    U = U[:, ::-1]
+    Q, R = np.linalg.qr((U.conj().T @ M).conj().T)  # M' U = Q R with R nearly diagonal, |R_kk| = s_k
+    d = np.diag(R)
+    s = np.abs(d)
+    phase = np.where(s > 0, d / np.where(s > 0, s, 1.0), 1.0)
+    return U, s, (Q * phase).conj().T
+
+
+def safe_eigh(G: Array) -> tuple[Array, Array]:
+    """Eigenvalues (ascending) and eigenvectors of Hermitian G, (..., n, n); all NaN if G is not finite."""
+    if not np.isfinite(G).all():
+        return np.full(G.shape[:-1], np.nan), np.full_like(G, np.nan)
+    try:
+        return np.linalg.eigh(G)
+    except np.linalg.LinAlgError:
+        if G.ndim > 2:
+            parts = [safe_eigh(g) for g in G.reshape(-1, *G.shape[-2:])]
+            values, vectors = np.stack([w for w, _ in parts]), np.stack([Q for _, Q in parts])
+            return values.reshape(G.shape[:-1]), vectors.reshape(G.shape)
+    from scipy.linalg import eigh
+
+    return eigh(G, driver="ev", check_finite=False)  # QR iteration: slow but sure
+
+
+def eigh_above(G: Array, low: float) -> tuple[Array, Array]:
+    """Eigenpairs of Hermitian G (n, n) with values above `low`, largest first: (k,) and (n, k).
+
+    Householder to tridiagonal form, eigenvectors there, and only the wanted vectors are carried back.
+    """
+    if G.shape[0] < _SMALL or not np.isfinite(G).all():
+        w, Q = safe_eigh(G)
+    else:
+        try:
+            return _tridiagonal_above(G, low)
+        except np.linalg.LinAlgError:
+            w, Q = safe_eigh(G)
+    chosen = slice(None, None, -1) if np.isnan(w).any() else np.flatnonzero(w > low)[::-1]
+    return w[chosen], Q[:, chosen]
+
+
+def _tridiagonal_above(G: Array, low: float) -> tuple[Array, Array]:
+    from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
+
+    n = G.shape[0]
+    kind = ("hetrd", "unmqr") if np.iscomplexobj(G) else ("sytrd", "ormqr")
+    reduce, carry = get_lapack_funcs(kind, (G,))
+    reflectors, d, e, tau, info = reduce(G, lower=1, lwork=32 * n)
+    if info != 0:
+        msg = f"tridiagonal reduction gave info = {info}."
+        raise np.linalg.LinAlgError(msg)
+    w, V = eigh_tridiagonal(d, e, check_finite=False)
+    chosen = np.flatnonzero(w > low)[::-1]
+    if chosen.size == 0:
+        return w[:0], np.zeros((n, 0), dtype=G.dtype)
+    V = np.asfortranarray(V[:, chosen], dtype=G.dtype)
+    V[1:], _, info = carry("L", "N", reflectors[1:, :-1], tau, V[1:], 32 * n)
+    if info != 0:
+        msg = f"back-transformation gave info = {info}."
+        raise np.linalg.LinAlgError(msg)
+    return w[chosen], V
+
+
+def singular_values(M: Array) -> Array:
+    """Singular values by the full SVD, largest first."""
+    return safe_svd(M)[1]
+
+
+def spectral_norm(M: Array) -> float:
+    """Largest singular value, through the smaller Gram matrix."""
+    G = gram(M)
+    if not np.isfinite(G).all():
+        return np.nan
+    return float(np.sqrt(max(np.linalg.eigvalsh(G)[-1], 0.0)))
+
+
+def gram(M: Array) -> Array:
+    """The smaller of M M' and M' M."""
+    return M @ M.conj().T if M.shape[0] <= M.shape[1] else M.conj().T @ M
+
+
+def svt_full(M: Array, t: float, keep: int = 0) -> Array:
+    """SVT by the full SVD: the exact and slow form."""
+    U, s, Vh = safe_svd(M)
+    return (U * _lowered(s, t, keep)) @ Vh
+
+
+def svt(M: Array, t: float, keep: int = 0) -> tuple[Array, Array]:
+    """SVT through the Gram matrix: SVT(M, t) and its positive singular values.
+
+    `keep`: this many leading singular values stay unshrunk (truncated nuclear norm).
+    """
+    wide = M.shape[0] <= M.shape[1]
+    G = gram(M)
+    s, Q = _above(G, t, keep, max(M.shape))
+    lowered = _lowered(s, t, keep)
+    with np.errstate(invalid="ignore"):
+        gain = lowered / s
+    Qg, Qh = Q * gain, Q.conj().T
+    if 2 * s.size < G.shape[0]:  # few vectors: two thin products are cheaper than one square factor
+        out = Qg @ (Qh @ M) if wide else (M @ Qg) @ Qh
+    else:
+        P = Qg @ Qh
+        out = P @ M if wide else M @ P
+    return out, lowered
+
+
+def truncate(M: Array, t: float) -> Array:
+    """TRUNC: singular values capped at t, = M - SVT(M, t)."""
+    return M - svt(M, t)[0]
+
+
+def lowered_values(M: Array, t: float) -> Array:
+    """The positive singular values of SVT(M, t), largest first, without the vectors."""
+    G = gram(M)
+    if not np.isfinite(G).all():
+        return np.full(1, np.nan)
+    s = np.sqrt(np.maximum(np.linalg.eigvalsh(G)[::-1], 0.0))
+    return s[s > t] - t
+
+
+def _lowered(s: Array, t: float, keep: int) -> Array:
+    lowered = np.maximum(s - t, 0.0)
+    lowered[:keep] = s[:keep]
+    return lowered
+
+
+def _above(G: Array, t: float, keep: int, longest: int) -> tuple[Array, Array]:
+    """Singular values above t, or among the first `keep`, and their vectors, from the Gram matrix."""
+    if keep:
+        w, Q = safe_eigh(G)
+        w, Q = w[::-1], Q[:, ::-1]
+        wanted = max(keep, int(np.count_nonzero(w > t * t)))
+        w, Q = w[:wanted], Q[:, :wanted]
+    else:
+        w, Q = eigh_above(G, t * t)
+    if w.size and np.isfinite(w[0]):  # what rounding leaves of a zero singular value has no direction
+        real = w > (longest * np.finfo(G.dtype).eps) ** 2 * w[0]
+        w, Q = w[real], Q[:, real]
+    return np.sqrt(w), Q
+
+
+def slicewise_svt(S: Array, t: float) -> tuple[Array, Array]:
+    """SVT of every matrix of a stack (L, m, n): the stack, and the nuclear norm of each, (L,)."""
+    if min(S.shape[1:]) >= _SMALL:
+        pairs = [svt(M, t) for M in S]
+        return np.stack([M for M, _ in pairs]), np.array([s.sum() for _, s in pairs])
+    wide = S.shape[1] <= S.shape[2]
+    Sh = S.conj().swapaxes(1, 2)
+    w, Q = safe_eigh(S @ Sh if wide else Sh @ S)
+    s = np.sqrt(np.maximum(w, 0.0))
+    s[s <= max(S.shape[1:]) * np.finfo(s.dtype).eps * s.max(axis=1, keepdims=True)] = 0.0
+    lowered = np.maximum(s - t, 0.0)
+    gain = np.divide(lowered, s, out=np.zeros_like(s), where=s != 0)
+    P = (Q * gain[:, None, :]) @ Q.conj().swapaxes(1, 2)
+    return (P @ S if wide else S @ P), lowered.sum(axis=1)
+
+
+def prox_tubal(Y: Array, t: float, transform: str = "dft") -> tuple[Array, float]:
+    """Prox of t * (tubal nuclear norm): SVT of every frontal slice in the transform of the modes 3, 4, ...
+
+    The norm is the mean of the slices' nuclear norms after the DFT (Lu's 1/I_3) or the DCT times sqrt(I_3).
+    More than three modes are transformed along each mode from the third on; a matrix is its own single slice.
+    Real data: only the DFT slices 0 .. I/2 of the last mode are decomposed, the others are their conjugates.
+
+    Returns
+    -------
+    the prox (the shape of Y), and its tubal nuclear norm
+    """
+    if Y.ndim == 2:
+        out, s = svt(Y, t)
+        return out, float(s.sum())
+    axes = tuple(range(2, Y.ndim))
+    tubes = [Y.shape[axis] for axis in axes]
+    F = np.fft.rfftn(Y, axes=axes) if transform == "dft" else _dct(Y, axes)
+    stack = np.moveaxis(F.reshape(*F.shape[:2], -1), 2, 0)
+    shrunk, norms = slicewise_svt(np.ascontiguousarray(stack), t)
+    F = np.moveaxis(shrunk, 0, 2).reshape(F.shape)
+    if transform != "dft":
+        return _dct(F, axes, inverse=True), float(norms.mean())
+    half = tubes[-1] // 2 + 1
+    twice = np.full(half, 2.0)  # slices standing for their conjugates too
+    twice[0] = 1.0
+    if tubes[-1] % 2 == 0:
+        twice[-1] = 1.0
+    norm = float((norms.reshape(-1, half) * twice).sum() / np.prod(tubes))
+    return np.fft.irfftn(F, s=tubes, axes=axes), norm
+
+
+def dct_matrix(n: int) -> Array:
+    """Orthonormal DCT-II, (n, n): rows are the cosines."""
+    k, i = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    C = np.sqrt(2.0 / n) * np.cos(np.pi * k * (2 * i + 1) / (2 * n))
+    C[0] /= np.sqrt(2.0)
+    return C
+
+
+def _dct(Y: Array, axes: Sequence[int], inverse: bool = False) -> Array:
+    """DCT along `axes`, each scaled by sqrt(I) so that slices weigh as those of a DFT; or its inverse."""
+    for axis in axes:
+        n = Y.shape[axis]
+        C = dct_matrix(n).T / np.sqrt(n) if inverse else dct_matrix(n) * np.sqrt(n)
+        Y = np.moveaxis(np.tensordot(C, Y, axes=(1, axis)), 0, axis)
+    return Y

@@ -1,0 +1,126 @@
+"""Where a solver starts: initial factors.
+
+`uniform` is the paper's (Algorithm 1, line 1); the others use what the observations say before any fitting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from tensorfill.problem import Problem
+
+Array = NDArray[Any]
+
+INITS = ("uniform", "scaled", "constant", "means")
+
+
+def initial_factors(
+    problem: Problem, init: str | Sequence[Array] = "scaled", rng: np.random.Generator | None = None
+) -> list[Array]:
+    """Starting factors [(I_n, R)].
+
+    init : "uniform"   uniform(0, 1), as printed in the paper
+           "scaled"    the same, scaled so that the model's mean is the data's
+           "constant"  one constant component at the data's mean, the others small noise
+           "means"     the per-mode means as a low-rank model, the other components small noise
+           or a list of arrays, which is checked and copied
+    """
+    rng = rng if rng is not None else np.random.default_rng(0)
+    if not isinstance(init, str):
+        factors = [np.array(A) for A in problem.check_factors(init)]
+    elif init == "uniform":
+        factors = [rng.random((length, problem.rank)) for length in problem.shape]
+    elif init == "scaled":
+        factors = _scaled(problem, rng)
+    elif init == "constant":
+        factors = _constant(problem, rng)
+    elif init == "means":
+        factors = _means(problem, rng)
+    else:
+        msg = f"init must be one of {', '.join(INITS)}, or a list of factors; got {init!r}."
+        raise ValueError(msg)
+    for n, A in enumerate(factors):
+        low, high = problem.bounds(n)
+        np.clip(A, low, high, out=A)
+    return [A.astype(problem.dtype) for A in factors]
+
+
+def typical(problem: Problem) -> tuple[float, float]:
+    """(x at the data's mean, typical size of x): in units of the model, after the prior's link."""
+    t, w = problem.observations.values.astype(np.float64), problem.observations.weights
+    x0 = problem.prior.start(float(np.average(t, weights=w)))  # type: ignore[union-attr]
+    spread = float(t.std())
+    low, high = (problem.prior.start(float(np.quantile(t, q))) for q in (0.1, 0.9))  # type: ignore[union-attr]
+    size = max(abs(x0), abs(high - low) / 2, 1e-3 * spread, np.finfo(np.float32).tiny)
+    return float(x0), float(size) if np.isfinite(size) else 1.0
+
+
+def unit(problem: Problem) -> float:
+    """Typical size of one factor entry: its N-fold product is the typical size of x."""
+    return typical(problem)[1] ** (1.0 / len(problem.shape))
+
+
+def _noise(problem: Problem, rng: np.random.Generator, relative: float = 0.05) -> list[Array]:
+    scale = relative * unit(problem)
+    return [scale * rng.standard_normal((length, problem.rank)) for length in problem.shape]
+
+
+def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
+    x0, size = typical(problem)
+    goal = x0 if x0 != 0 else size
+    expected = problem.rank * 0.5 ** len(problem.shape)  # mean of a sum of R products of N uniforms
+    scale = (abs(goal) / expected) ** (1.0 / len(problem.shape))
+    factors = [scale * rng.random((length, problem.rank)) for length in problem.shape]
+    if goal < 0:
+        factors[0] *= -1.0
+    return factors
+
+
+def _constant(problem: Problem, rng: np.random.Generator) -> list[Array]:
+    x0, _ = typical(problem)
+    factors = _noise(problem, rng)
+    size = abs(x0) ** (1.0 / len(problem.shape))
+    for n, A in enumerate(factors):
+        A[:, 0] = size if n or x0 >= 0 else -size
+    return factors
+
+
+def _means(problem: Problem, rng: np.random.Generator) -> list[Array]:
+    """Main effects as a CP model: multiplicative (one component) where x must be positive, else additive (N + 1)."""
+    factors = _noise(problem, rng)
+    x0, _ = typical(problem)
+    effects = mode_effects(problem)
+    N = len(problem.shape)
+    if problem.prior.x_domain.low >= 0 and x0 > 0:  # type: ignore[union-attr]
+        for n, A in enumerate(factors):
+            A[:, 0] = x0 ** (1.0 / N) * np.maximum(effects[n] / x0, 1e-3)
+        return factors
+    columns = min(N, problem.rank)
+    size = unit(problem)
+    for r in range(columns):
+        # a component that is constant in every mode but r carries the main effect of mode r
+        for A in factors:
+            A[:, r] = size
+        level = 0.0 if r == 0 else x0  # the overall level is in the first component alone
+        factors[r][:, r] = (effects[r] - level) / size ** (N - 1)
+    return factors
+
+
+def mode_effects(problem: Problem, shrink: float = 5.0) -> list[Array]:
+    """x at the mean of every slice of every mode, drawn towards the overall mean by `shrink` pseudo-observations."""
+    obs, prior = problem.observations, problem.prior
+    t = obs.values.astype(np.float64)
+    w = np.ones_like(t) if obs.weights is None else obs.weights
+    overall = float(np.average(t, weights=w))
+    out = []
+    for n, length in enumerate(obs.shape):
+        total = np.bincount(obs.indices[:, n], weights=w * t, minlength=length)
+        mass = np.bincount(obs.indices[:, n], weights=w, minlength=length)
+        means = (total + shrink * overall) / (mass + shrink)
+        out.append(np.array([prior.start(float(m)) for m in means]))  # type: ignore[union-attr]
+    return out

@@ -1,0 +1,168 @@
+"""Numerical priors: what kind of number one entry is.
+
+Design: a prior is a frozen dataclass of entry-wise NumPy functions of (t, x): datum and model value. It
+never sees an index, a mask or a factor; it is called with observed entries only, as float32 or float64
+arrays of one shape, and answers in the same dtype, in new memory. Its two domains validate data, clip
+starting points and generate the test data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.registry import Registry
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The values a number may take: an interval, of reals or of whole numbers."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    low_inclusive: bool = True
+    high_inclusive: bool = True
+    whole: bool = False
+
+    def includes(self, values: Array) -> NDArray[np.bool_]:
+        """Entry-wise: is the value inside?"""
+        inside = (values >= self.low) if self.low_inclusive else (values > self.low)
+        inside &= (values <= self.high) if self.high_inclusive else (values < self.high)
+        return inside & (values == np.floor(values)) if self.whole else inside
+
+    def clip(self, values: Array, margin: float = 0.0) -> Array:
+        """Values moved inside, at least `margin` from both ends."""
+        return np.clip(values, self.low + margin, self.high - margin)
+
+    @property
+    def phrase(self) -> str:
+        """The condition in words, as after "values must be"."""
+        parts = ["whole numbers"] if self.whole else []
+        if np.isfinite(self.low):
+            parts.append(f"{'>=' if self.low_inclusive else '>'} {self.low:g}")
+        if np.isfinite(self.high):
+            parts.append(f"{'<=' if self.high_inclusive else '<'} {self.high:g}")
+        return " and ".join(parts).replace("whole numbers and >", "whole numbers >") or "finite"
+
+    def __str__(self) -> str:
+        return self.phrase
+
+
+REAL = Interval()
+NONNEGATIVE = Interval(low=0.0)
+POSITIVE = Interval(low=0.0, low_inclusive=False)
+UNIT = Interval(low=0.0, high=1.0)
+COUNTS = Interval(low=0.0, whole=True)
+
+
+def parameter(default: float, kind: str = "positive") -> Any:
+    """A dataclass field holding a finite number, checked when the prior is made.
+
+    kind: "positive", "real" or "count" (whole, >= 1).
+    """
+    return field(default=default, metadata={"kind": kind})
+
+
+def _number(prior: NumericalPrior, name: str, kind: str) -> float | int:
+    """The parameter as a plain Python number, or a sentence."""
+    must = {"positive": "a number > 0", "real": "a finite number", "count": "a whole number >= 1"}[kind]
+    given = getattr(prior, name)
+    try:
+        value = float(given)
+    except (TypeError, ValueError):
+        value = np.nan
+    good = {"positive": value > 0, "real": True, "count": value >= 1 and value == np.floor(value)}[kind]
+    if not (good and np.isfinite(value)):
+        msg = f"{name} must be {must} for {type(prior).__name__}; got {given!r}."
+        raise ValueError(msg)
+    return int(value) if kind == "count" else value
+
+
+PRIORS: Registry[NumericalPrior] = Registry("prior")
+
+
+@dataclass(frozen=True)
+class NumericalPrior:
+    """One entry's distribution p(t | x), as a loss in x.
+
+    `nll` is -ln p with the terms that do not depend on x dropped, and `grad` its derivative in x. Outside
+    `x_domain` both continue smoothly (once differentiable) and stay bounded below, so that factors may be
+    signed.
+    """
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for f in dataclasses.fields(self):
+            kind = f.metadata.get("kind")
+            if kind is not None:
+                # A NumPy scalar would turn float32 entries into float64: keep plain Python numbers.
+                object.__setattr__(self, f.name, _number(self, f.name, kind))
+
+    @property
+    def t_domain(self) -> Interval:
+        """What a datum may be. A class attribute, or a property where it depends on a parameter."""
+        return REAL
+
+    @property
+    def x_domain(self) -> Interval:
+        """Where the model value belongs; losses continue outside."""
+        return REAL
+
+    @property
+    def majoriser(self) -> tuple[float, float] | None:
+        """(p, q) such that, for a factor entry a with old value o, the loss has a separable function above it whose
+        derivative is P (a/o)^p - N (o/a)^q, with P and N the pulled-back parts of `split`; None without such a form.
+        """
+        return None
+
+    def nll(self, t: Array, x: Array) -> Array:
+        """Loss of each entry; same shape and dtype as x."""
+        raise NotImplementedError
+
+    def grad(self, t: Array, x: Array) -> Array:
+        """Derivative d nll / dx of each entry."""
+        raise NotImplementedError
+
+    def nll_and_grad(self, t: Array, x: Array) -> tuple[Array, Array]:
+        """Both at once; override where they share costly work."""
+        return self.nll(t, x), self.grad(t, x)
+
+    # Optional, discovered by `has`: curv(t, x) second derivative; split(t, x) -> (positive, negative) parts,
+    # both >= 0, with grad = positive - negative for x > 0 (multiplicative steps).
+
+    def has(self, what: str) -> bool:
+        """Does this prior offer the optional method `what` ("curv", "split", "sample", "quantile")?"""
+        own = getattr(type(self), what, None)
+        return callable(own) and own is not getattr(NumericalPrior, what, None)
+
+    def mean(self, x: Array) -> Array:
+        """E[t | x]: what a missing entry is filled with."""
+        raise NotImplementedError
+
+    def start(self, mean: float) -> float:
+        """The x whose mean is `mean`: where constant starting models begin (inverse of `mean`)."""
+        raise NotImplementedError
+
+    def sample(self, x: Array, rng: np.random.Generator) -> Array:
+        """Random data t around the model values x."""
+        raise NotImplementedError
+
+    def quantile(self, x: Array, q: float) -> Array:
+        """The q-quantile of t given x."""
+        raise NotImplementedError
+
+    @property
+    def savable(self) -> bool:
+        """Can `settings` describe it?"""
+        return True
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, JSON-able, from which `PRIORS[name](**settings)` makes the same prior."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}

@@ -1,0 +1,204 @@
+"""A numerical prior of the user's own, from nothing but its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tensorfill.numerical.base import PRIORS, REAL, Array, Interval
+from tensorfill.numerical.check import _steps, check_numerical_prior, derivative, entries
+from tensorfill.numerical.expression import as_entries, compile_expression
+from tensorfill.numerical.extend import Extended
+
+Loss = Callable[[Array, Array], Array]
+Domain = Interval | Sequence[float | None] | Mapping[str, Any]
+TINY = 1e-30  # the complex step: its square vanishes beside 1, so the derivative is exact to rounding
+
+
+@PRIORS.register("custom", listed=False)
+@dataclass(frozen=True, init=False, repr=False)
+class Custom(Extended):
+    """A loss given as text or as a function; the derivative is found if it is not given.
+
+    Distribution: whatever has the loss as its -ln p.
+    Link: what `mean` inverts; the identity unless `mean` is given.
+    Loss: nll(t, x), terms without x may be left out.
+    Domain: t_domain and x_domain, an Interval or a pair (low, high) with None for no limit; continued outside
+    x_domain from `floor` inside it.
+    Mean: `mean(x)`, by default x.
+
+    Parameters
+    ----------
+    nll
+        Text such as "x - t*log(x)", differentiated by SymPy (it can be saved); or a NumPy function of two arrays,
+        differentiated by complex steps where they agree with differences, by extrapolated differences elsewhere.
+    grad
+        Derivative of a function `nll` in x, a NumPy function of (t, x): faster.
+    mean
+        Text in x, or a function of x; it must be monotone.
+    check
+        Try the loss on data from its domains first, and refuse it with a sentence where it is wrong.
+    """
+
+    loss: str | Loss
+    slope: Loss | None
+    t_domain: Interval = REAL  # a default, so that the field hides the property it replaces
+    x_domain: Interval = REAL
+    expected: str | Callable[[Array], Array] | None = None
+
+    def __init__(
+        self,
+        nll: str | Loss,
+        grad: Loss | None = None,
+        *,
+        t_domain: Domain = REAL,
+        x_domain: Domain = REAL,
+        mean: str | Callable[[Array], Array] | None = None,
+        floor: float = 1e-3,
+        check: bool = True,
+    ) -> None:
+        if isinstance(nll, str) and grad is not None:
+            msg = "A loss given as text is differentiated for you: leave grad out, or give nll as a function too."
+            raise TypeError(msg)
+        if not isinstance(nll, str) and not callable(nll):
+            msg = f"nll must be text such as 'x - t*log(x)' or a function of (t, x); got {nll!r}."
+            raise TypeError(msg)
+        given = {
+            "loss": nll,
+            "slope": grad,
+            "t_domain": _interval(t_domain, "t_domain"),
+            "x_domain": _interval(x_domain, "x_domain"),
+            "expected": mean,
+            "floor": floor,
+        }
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+        self.__post_init__()
+        self._compile()
+        if check:
+            try:
+                check_numerical_prior(self)
+            except AssertionError as err:
+                raise ValueError(str(err)) from None
+
+    def __repr__(self) -> str:
+        loss = repr(self.loss) if isinstance(self.loss, str) else getattr(self.loss, "__name__", "function")
+        return f"Custom({loss}, t: {self.t_domain}, x: {self.x_domain})"
+
+    def _compile(self) -> None:
+        """Set the entry-wise functions that Extended calls."""
+        found: dict[str, Callable[..., Any]] = {}
+        if isinstance(self.loss, str):
+            found["_nll"], found["_grad"], found["_curv"] = map(_wrap, compile_expression(self.loss))
+        else:
+            found["_nll"] = _wrap(self.loss)
+            found["_grad"] = _wrap(self.slope) if self.slope is not None else self._found_slope()
+        if isinstance(self.expected, str):
+            text = compile_expression(self.expected, orders=0)[0]
+            found["_mean"] = lambda x: as_entries(text(x, x), x)
+        elif self.expected is not None:
+            function = self.expected
+            found["_mean"] = lambda x: as_entries(function(x), x)
+        for name, function in found.items():
+            object.__setattr__(self, name, function)
+
+    def _found_slope(self) -> Loss:
+        """The derivative of a bare function, in float64, by the better of two ways."""
+        loss: Loss = self.loss  # type: ignore[assignment]
+
+        def differences(t: Array, z: Array) -> Array:
+            t, wide = t.astype(float), z.astype(float)
+            step = np.minimum(0.5 * _steps(self, wide), 0.05 * (1 + np.abs(wide)))
+            return derivative(lambda u: loss(t, u), wide, step, levels=6)[0].astype(z.dtype)
+
+        def complex_step(t: Array, z: Array) -> Array:
+            return (np.imag(loss(t.astype(float), z + TINY * 1j)) / TINY).astype(z.dtype)
+
+        t, x = entries(self, np.random.default_rng(1))
+        x = np.clip(x, *self._edges())
+        with np.errstate(all="ignore"):
+            expected = differences(t, x)
+            try:
+                got = as_entries(complex_step(t, x), x)
+            except (TypeError, ValueError):  # a function that does not take complex numbers
+                return differences
+            # abs, real and their like take complex numbers and silently lose the derivative: then they disagree.
+            usual = np.abs(expected) + np.median(np.abs(expected))
+            agree = np.abs(got - expected) <= 1e-5 * usual
+        return complex_step if np.mean(agree) > 0.97 else differences
+
+    def mean(self, x: Array) -> Array:
+        """E[t | x]."""
+        low, high = self.x_domain.low, self.x_domain.high
+        inside = np.clip(x, low, high)
+        return self._mean(inside) if self.expected is not None else inside  # type: ignore[attr-defined]
+
+    def start(self, mean: float) -> float:
+        """The x whose mean is `mean`, by bisection where it is not x itself."""
+        if self.expected is None:
+            return self._start(mean)
+        low, high = self.x_domain.low, self.x_domain.high
+        spread = np.sinh(np.linspace(-14, 14, 2001))  # up to 6e5 either way, dense about 0
+        grid = np.unique(np.clip(spread, low, high))
+        for _ in range(6):  # each pass narrows the bracket about the nearest point a thousandfold
+            with np.errstate(all="ignore"):
+                miss = np.abs(self.mean(grid) - mean)
+            best = int(np.argmin(np.where(np.isfinite(miss), miss, np.inf)))
+            grid = np.linspace(grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)], 2001)
+        return self._start(grid[1000])
+
+    @property
+    def savable(self) -> bool:
+        """Only text can be saved."""
+        return isinstance(self.loss, str) and (self.expected is None or isinstance(self.expected, str))
+
+    def settings(self) -> dict[str, Any]:
+        """The parameters, JSON-able; refused for functions."""
+        if not self.savable:
+            msg = (
+                f"{self!r} is made of Python functions, which cannot be saved. "
+                "Give nll (and mean) as text, such as 'x - t*log(x)', or keep the script that makes it."
+            )
+            raise ValueError(msg)
+        domains = {name: _described(getattr(self, name)) for name in ("t_domain", "x_domain")}
+        return {"nll": self.loss, "mean": self.expected, "floor": self.floor, "check": False, **domains}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The compiled functions cannot be pickled: they are made again. Functions given must be importable.
+        given = (self.loss, self.slope, self.t_domain, self.x_domain, self.expected, self.floor)
+        return _again, given
+
+
+def _again(loss: Any, slope: Any, t_domain: Interval, x_domain: Interval, mean: Any, floor: float) -> Custom:
+    return Custom(loss, slope, t_domain=t_domain, x_domain=x_domain, mean=mean, floor=floor, check=False)
+
+
+def _wrap(function: Loss) -> Loss:
+    return lambda t, x: as_entries(function(t, x), x)
+
+
+def _interval(given: Domain, name: str) -> Interval:
+    """An Interval from what the user may write."""
+    if isinstance(given, Interval):
+        return given
+    try:
+        parts = dict(given) if isinstance(given, Mapping) else dict(zip(("low", "high"), given, strict=True))
+        low, high = parts.pop("low", None), parts.pop("high", None)
+        found = Interval(-np.inf if low is None else float(low), np.inf if high is None else float(high), **parts)
+    except (TypeError, ValueError) as err:
+        msg = f"{name} must be an Interval or a pair (low, high), None for no limit; got {given!r}."
+        raise TypeError(msg) from err
+    if not found.low < found.high:
+        msg = f"{name} must be a pair (low, high) with low < high; got {given!r}."
+        raise ValueError(msg)
+    return found
+
+
+def _described(domain: Interval) -> dict[str, Any]:
+    """An Interval as JSON, which knows no infinity."""
+    limits = {k: v if np.isfinite(v) else None for k, v in (("low", domain.low), ("high", domain.high))}
+    flags = ("low_inclusive", "high_inclusive", "whole")
+    return {**limits, **{flag: getattr(domain, flag) for flag in flags}}

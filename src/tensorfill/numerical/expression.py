@@ -1,0 +1,134 @@
+"""A loss written as text, such as "x - t*log(x)", turned into NumPy functions of it and of its derivatives.
+
+Design: the text may come out of a saved file, so it is never evaluated. Python's parser reads it, and only the nodes
+listed here are rebuilt with SymPy, which differentiates and writes NumPy code.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tensorfill.numerical.base import Array
+from tensorfill.numerical.binary import sigmoid, softplus
+from tensorfill.registry import did_you_mean
+
+FUNCTIONS = [
+    "log",
+    "log1p",
+    "exp",
+    "sqrt",
+    "abs",
+    "min",
+    "max",
+    "sin",
+    "cos",
+    "tanh",
+    "cosh",
+    "atan",
+    "softplus",
+    "expit",
+]  # softplus(x) = ln(1 + e^x) and expit(x) = 1 / (1 + e^-x), both safe for large x
+
+
+def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Array], Array]]:
+    """Functions of (t, x): the expression itself and its first `orders` derivatives in x.
+
+    They keep float32 and may return a scalar where the expression does not depend on x.
+    """
+    try:
+        import sympy
+    except ImportError as err:
+        msg = "A loss given as text needs SymPy. Install it (pip install sympy), or give a NumPy function."
+        raise ImportError(msg) from err
+    t, x = sympy.symbols("t x", real=True)
+    names = _vocabulary(sympy)
+    names.update(t=t, x=x, pi=sympy.pi)
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError) as err:
+        msg = f"A formula must be an expression in t and x, such as 'x - t*log(x)'; got {text!r}."
+        raise ValueError(msg) from err
+    formula = sympy.sympify(_build(tree, names, text, sympy))
+    modules: list[Any] = [{"softplus": softplus, "expit": sigmoid}, "numpy"]
+    found = []
+    for _ in range(orders + 1):
+        found.append(sympy.lambdify((t, x), formula, modules=modules, cse=True))
+        formula = sympy.diff(formula, x)
+    return found
+
+
+def _vocabulary(sympy: Any) -> dict[str, Any]:
+    """SymPy's functions by the names of FUNCTIONS."""
+
+    class expit(sympy.Function):
+        def fdiff(self, argindex: int = 1) -> Any:
+            return expit(self.args[0]) * expit(-self.args[0])
+
+    class softplus(sympy.Function):
+        def fdiff(self, argindex: int = 1) -> Any:
+            return expit(self.args[0])
+
+    own = {
+        "log1p": lambda u: sympy.log(1 + u),
+        "abs": sympy.Abs,
+        "min": sympy.Min,
+        "max": sympy.Max,
+        "expit": expit,
+        "softplus": softplus,
+    }
+    return {name: own.get(name) or getattr(sympy, name) for name in FUNCTIONS}
+
+
+def _build(node: ast.AST, names: dict[str, Any], text: str, sympy: Any) -> Any:
+    """The SymPy expression of a parsed node; anything unknown is refused."""
+
+    def part(inner: ast.AST) -> Any:
+        return _build(inner, names, text, sympy)
+
+    match node:
+        case ast.Constant(value=bool() | complex()):
+            pass
+        case ast.Constant(value=int() as number) if abs(number) < 10**6:
+            return sympy.Integer(number)
+        case ast.Constant(value=int() | float() as number):
+            return sympy.Float(number)
+        case ast.Name(id=name) if name in ("t", "x", "pi"):
+            return names[name]
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return -part(inner)
+        case ast.UnaryOp(op=ast.UAdd(), operand=inner):
+            return part(inner)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return part(left) + part(right)
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return part(left) - part(right)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return part(left) * part(right)
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return part(left) / part(right)
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            base, power = part(left), part(right)
+            # Whole powers of whole numbers could be made to fill the memory: those are rounded.
+            return (sympy.Float(base) if base.is_Integer else base) ** power
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+            return names[name](*(part(a) for a in args))
+    word = ast.unparse(node)
+    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else word
+    msg = (
+        f"A formula may contain t, x, pi, numbers, + - * / ** and {', '.join(FUNCTIONS)}; "
+        f"got {word!r} in {text!r}.{did_you_mean(name, [*FUNCTIONS, 't', 'x', 'pi'])}"
+    )
+    raise ValueError(msg)
+
+
+def as_entries(values: Any, like: Array) -> Array:
+    """Answers of a user's function as a new array of the shape and dtype of `like`."""
+    answer = np.asarray(values)
+    if answer.shape not in ((), like.shape):
+        msg = f"A loss must answer entry by entry, with shape {like.shape} here; it gave {answer.shape}."
+        raise ValueError(msg)
+    return np.array(np.broadcast_to(answer, like.shape), dtype=like.dtype)

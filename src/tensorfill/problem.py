@@ -1,0 +1,256 @@
+"""Problem: what is minimised, Eq. (gcdtc) of the paper plus an optional tensor-space term.
+
+value = sum_i w_i nll(t_i, x_i)   L1, the plain sum over observed entries (not the mean)
+      + sum_n L2_n(A_n)           inter-element priors
+      + L3(X)                     tensor-space prior
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.observations import Observations
+from tensorfill.interelement.base import InterElementPrior
+from tensorfill.interelement.tensorspace import TensorSpacePrior
+from tensorfill.kernels.base import Layout
+from tensorfill.kernels.choose import make_layout
+from tensorfill.models.cp import CP
+from tensorfill.numerical.base import PRIORS, NumericalPrior
+
+Array = NDArray[Any]
+
+
+class DataWarning(UserWarning):
+    """Something about the data that a user should know before trusting the fill."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Observations + rank + priors.
+
+    Parameters
+    ----------
+    observations : what is known
+    rank : R
+    prior : numerical prior, an object or its name
+    interelement : {mode number or dimension name: InterElementPrior}
+    tensorspace : prior on the whole X (dense layout only), or None
+    layout : "auto", "dense" or "sampled"
+    dtype : working precision; by default that of the observed values
+    """
+
+    observations: Observations
+    rank: int
+    prior: NumericalPrior | str = "normal"
+    interelement: Mapping[int | str, InterElementPrior] = field(default_factory=dict)
+    tensorspace: TensorSpacePrior | None = None
+    layout: str = "auto"
+    dtype: Any = None
+    quiet: bool = False  # no warnings about the data: for problems made from one that has warned already
+
+    def __post_init__(self) -> None:
+        obs = self.observations
+        if not (isinstance(self.rank, int | np.integer) and self.rank >= 1):
+            msg = f"rank must be a whole number >= 1; got {self.rank!r}."
+            raise ValueError(msg)
+        prior = PRIORS.make(self.prior)
+        if not isinstance(prior, NumericalPrior):
+            msg = f"prior must be a NumericalPrior or one of {', '.join(PRIORS)}; got {type(prior).__name__}."
+            raise TypeError(msg)
+        obs.check_domain(prior.t_domain, type(prior).__name__)
+        modes: dict[int | str, InterElementPrior] = {}
+        for key, penalty in self.interelement.items():
+            if not isinstance(penalty, InterElementPrior):
+                msg = f"interelement[{key!r}] must be an InterElementPrior; got {type(penalty).__name__}."
+                raise TypeError(msg)
+            n = obs.mode(key)
+            modes[n] = modes[n] + penalty if n in modes else penalty  # type: ignore[operator]
+        if self.tensorspace is not None:
+            self.tensorspace.check(obs.shape)
+            if self.layout == "sampled":
+                msg = 'layout must be "dense" or "auto" with a tensor-space prior (it sees every entry); got "sampled".'
+                raise ValueError(msg)
+        dtype = np.dtype(self.dtype or obs.values.dtype)
+        if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+            msg = f"dtype must be float32 or float64; got {dtype}."
+            raise ValueError(msg)
+        for name, made in (
+            ("prior", prior),
+            ("interelement", modes),
+            ("dtype", dtype),
+            ("rank", int(self.rank)),
+        ):
+            object.__setattr__(self, name, made)
+        if not self.quiet:
+            for line in diagnose(obs, self.rank, modes):
+                warnings.warn(line, DataWarning, stacklevel=3)
+
+    # --- the objective ------------------------------------------------------------------------------------------
+
+    def value(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
+        """The objective; inf where a constraint is broken. `smooth_in`: leave out that mode's non-smooth prior."""
+        if self.tensorspace is None:
+            total = self.data_value(self.kernel.predict(factors))
+        else:
+            X = self.kernel.full(factors)  # type: ignore[attr-defined]
+            total = self.data_value(X.reshape(-1)[self.observations.flat]) + self.tensorspace.value(X)
+        return total + self._l2(factors, smooth_in)
+
+    def _l2(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
+        parts = [(p.smooth if n == smooth_in else p, n) for n, p in self.modes]
+        return sum(p.value(factors[n]) for p, n in parts if p is not None)
+
+    def value_and_grad(self, factors: Sequence[Array]) -> tuple[float, list[Array]]:
+        """The objective, and its gradient in every factor [(I_n, R)]; non-smooth priors add to the value alone."""
+        factors = self.check_factors(factors)
+        if self.tensorspace is None:
+            total, grads = self.kernel.value_and_pullback(self.entrywise, factors)
+        else:
+            total, Y = self._dense_gradient(factors)
+            grads = self.kernel.pullback_full(Y, factors)  # type: ignore[attr-defined]
+        return total + self._l2(factors), self._add_smooth(grads, factors)
+
+    def _add_smooth(self, grads: list[Array], factors: Sequence[Array]) -> list[Array]:
+        for n, p in self.modes:
+            if p.smooth is not None:
+                grads[n] += p.smooth.grad(factors[n])  # type: ignore[attr-defined]
+        return grads
+
+    def value_and_grad_mode(self, factors: Sequence[Array], mode: int) -> tuple[float, Array]:
+        """The objective without mode `mode`'s non-smooth prior, and its gradient in that factor (I_n, R)."""
+        if self.tensorspace is None:
+            x = self.kernel.predict(factors)
+            total, g = self.entrywise(0, len(x), x)
+            grad = self.kernel.pullback(g, factors, mode)
+        else:
+            total, Y = self._dense_gradient(factors)
+            grad = self.kernel.pullback_full(Y, factors)[mode]  # type: ignore[attr-defined]
+        p = self.interelement.get(mode)
+        if p is not None and p.smooth is not None:
+            grad = grad + p.smooth.grad(factors[mode])  # type: ignore[attr-defined]
+        return total + self._l2(factors, smooth_in=mode), grad
+
+    def value_and_grad_batch(self, factors: Sequence[Array], chosen: Array) -> tuple[float, list[Array]]:
+        """An unbiased estimate of `value_and_grad` from the observations `chosen` (sorted positions) alone."""
+        part = self.on(self.observations.subset(chosen))
+        scale = self.observations.nnz / len(chosen)
+        layout = make_layout(part.observations.indices, self.shape, self.rank, "sampled")
+        total, grads = layout.value_and_pullback(part.entrywise, factors)
+        for G in grads:
+            G *= G.dtype.type(scale)
+        return scale * total + self._l2(factors), self._add_smooth(grads, factors)
+
+    def _dense_gradient(self, factors: Sequence[Array]) -> tuple[float, Array]:
+        """L1 + L3 and their derivative in every entry of X, full shape."""
+        X = self.kernel.full(factors)  # type: ignore[attr-defined]
+        flat = self.observations.flat
+        total, g = self.entrywise(0, len(flat), X.reshape(-1)[flat])
+        extra, Y = self.tensorspace.value_and_grad(X)  # type: ignore[union-attr]
+        Y.reshape(-1)[flat] += g  # coordinates are unique, so += is safe
+        return total + extra, Y
+
+    def entrywise(self, start: int, stop: int, x: Array) -> tuple[float, Array]:
+        """(sum of w nll, w grad) of the observations start:stop, given their model values."""
+        nll, g = self.prior.nll_and_grad(self.t[start:stop], x)  # type: ignore[union-attr]
+        if self.w is not None:
+            nll, g = nll * self.w[start:stop], g * self.w[start:stop]
+        return float(nll.sum(dtype=np.float64)), g
+
+    def data_value(self, x: Array) -> float:
+        """L1 alone, given the model values at the observed entries."""
+        nll = self.prior.nll(self.t, x)  # type: ignore[union-attr]
+        return float((nll if self.w is None else nll * self.w).sum(dtype=np.float64))
+
+    # --- parts --------------------------------------------------------------------------------------------------
+
+    @property
+    def modes(self) -> list[tuple[int, InterElementPrior]]:
+        """(mode, inter-element prior), in order of mode."""
+        return sorted(self.interelement.items())  # type: ignore[arg-type]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.observations.shape
+
+    def bounds(self, mode: int) -> tuple[float, float]:
+        """Interval that every entry of factor `mode` must stay in."""
+        p = self.interelement.get(mode)
+        return p.bounds if p is not None else (-np.inf, np.inf)
+
+    @cached_property
+    def t(self) -> Array:
+        """Observed values in working precision, (nnz,)."""
+        return self.observations.values.astype(self.dtype, copy=False)
+
+    @cached_property
+    def w(self) -> Array | None:
+        """Weights in working precision, (nnz,), or None."""
+        weights = self.observations.weights
+        return None if weights is None else weights.astype(self.dtype, copy=False)
+
+    @cached_property
+    def kernel(self) -> Layout:
+        """The layout in use."""
+        layout = "dense" if self.tensorspace is not None else self.layout
+        return make_layout(self.observations.indices, self.shape, self.rank, layout)
+
+    def check_factors(self, factors: Sequence[Array]) -> list[Array]:
+        """Factors in working precision; refuse wrong shapes."""
+        want = [(length, self.rank) for length in self.shape]
+        if [np.shape(A) for A in factors] != want:
+            msg = f"factors must have shapes {want}; got {[np.shape(A) for A in factors]}."
+            raise ValueError(msg)
+        return [np.ascontiguousarray(A, dtype=self.dtype) for A in factors]
+
+    def mean(self, factors: Sequence[Array]) -> Array:
+        """E[t] under the model at every entry, full shape."""
+        return self.prior.mean(CP(factors).full())  # type: ignore[union-attr]
+
+    def on(self, observations: Observations) -> Problem:
+        """The same problem for other observations of the same tensor (a held-out split), without new warnings."""
+        return replace(self, observations=observations, quiet=True)
+
+    def fingerprint(self) -> str:
+        """A short name for data and settings: two problems with the same one are the same."""
+        obs = self.observations
+        digest = hashlib.sha256()
+        for array in (obs.indices, obs.values, obs.weights):
+            digest.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+        words = (
+            self.shape,
+            self.rank,
+            self.prior,
+            self.modes,
+            self.tensorspace,
+            str(self.dtype),
+            self.layout,
+        )
+        digest.update(repr(words).encode())
+        return digest.hexdigest()[:16]
+
+
+def diagnose(obs: Observations, rank: int, modes: Mapping[Any, InterElementPrior]) -> list[str]:
+    """Sentences about data that cannot support what is asked of them."""
+    out = []
+    empty = [(n, i) for n, i in obs.empty_slices() if n not in modes]
+    if empty:
+        n, i = empty[0]
+        out.append(
+            f"{len(empty)} slices have no observed entry, the first being {obs.dims[n]} = {i}; what is filled in there "
+            f"comes from the starting point alone. Add smoothness along {obs.dims[n]}, or leave those slices out."
+        )
+    parameters = rank * (sum(obs.shape) - obs.ndim + 1)
+    if parameters > obs.nnz and not modes:
+        out.append(
+            f"rank {rank} has about {parameters:,} free numbers but only {obs.nnz:,} entries are observed and nothing "
+            "ties them together; lower the rank or add an inter-element prior such as Ridge."
+        )
+    return out

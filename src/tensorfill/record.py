@@ -1,0 +1,68 @@
+"""How a run ended and how it got there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Status(Enum):
+    """Why a run stopped; each with its sentence."""
+
+    CONVERGED = "Converged: the objective stopped changing."
+    HELD_OUT = "Stopped: the error on held-out entries no longer fell; the best model was kept."
+    FINISHED = "Finished: the planned schedule was completed."
+    ITERATIONS = "Stopped at the iteration limit before converging; raise max_iter for more."
+    TIME = "Stopped at the time limit; this is the best model so far."
+    INTERRUPTED = "Interrupted; this is the best model so far."
+    CALLBACK = "Stopped by the callback."
+    NONFINITE = "A step gave infinite or undefined numbers; the last good model was kept."
+    COLLAPSED = "The step size was too large: the model collapsed to zero; the last good model was kept. Lower alpha."
+
+    @property
+    def sentence(self) -> str:
+        return self.value
+
+    @property
+    def ok(self) -> bool:
+        """Did the run end as intended?"""
+        return self in (Status.CONVERGED, Status.HELD_OUT, Status.FINISHED, Status.CALLBACK)
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One recorded iteration."""
+
+    iteration: int
+    seconds: float
+    value: float
+    held_out: float = np.nan
+
+
+@dataclass(frozen=True)
+class History:
+    """The recorded iterations, oldest first; columns as arrays: `history["value"]`."""
+
+    rows: tuple[Row, ...] = ()
+    note: str = field(default="", compare=False)
+
+    def __getitem__(self, column: str) -> NDArray[Any]:
+        return np.array([getattr(row, column) for row in self.rows])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("iteration", "seconds", "value", "held_out")

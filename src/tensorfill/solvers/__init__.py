@@ -1,0 +1,9 @@
+from tensorfill.solvers.adam import Adam as Adam
+from tensorfill.solvers.base import SOLVERS as SOLVERS
+from tensorfill.solvers.base import Solver as Solver
+from tensorfill.solvers.base import State as State
+from tensorfill.solvers.blockprox import BlockProx as BlockProx
+from tensorfill.solvers.lbfgsb import LBFGSB as LBFGSB
+from tensorfill.solvers.loop import Stopping as Stopping
+from tensorfill.solvers.multiplicative import Multiplicative as Multiplicative
+from tensorfill.solvers.onestep import OneStep as OneStep

@@ -1,0 +1,106 @@
+"""Adam on all factors at once: full-batch, or stochastic over random observations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.models.init import unit
+from tensorfill.record import Status
+from tensorfill.solvers.base import SOLVERS, Solver, State, pack
+from tensorfill.solvers.lbfgsb import bounds_only
+
+if TYPE_CHECKING:
+    from tensorfill.problem import Problem
+
+Array = NDArray[Any]
+
+
+@SOLVERS.register("adam")
+@dataclass(frozen=True)
+class Adam(Solver):
+    """Kingma and Ba 2015, with a cosine schedule.
+
+    Parameters
+    ----------
+    rate : step size at the start, in units of a typical factor entry, so that it does not depend on the data's scale
+    steps : length of the schedule; the rate falls to zero over it, and the run is then finished
+    batch : observations per step, drawn anew each time; None for all of them
+    schedule : "cosine" or "constant"
+    """
+
+    monotone: ClassVar[bool] = False
+
+    rate: float = 0.004
+    steps: int = 500
+    batch: int | None = None
+    beta1: float = 0.9
+    beta2: float = 0.999
+    schedule: str = "cosine"
+
+    def __post_init__(self) -> None:
+        if self.schedule not in ("cosine", "constant"):
+            msg = f'schedule must be "cosine" or "constant"; got {self.schedule!r}.'
+            raise ValueError(msg)
+        if not self.rate > 0 or self.steps < 1 or (self.batch is not None and self.batch < 1):
+            msg = f"rate must be > 0, steps and batch >= 1; got {self.rate}, {self.steps}, {self.batch}."
+            raise ValueError(msg)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if self.batch is not None and problem.tensorspace is not None:
+            return "a tensor-space prior looks at every entry, a batch does not; use batch=None"
+        return bounds_only(problem)
+
+    def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
+        start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
+        value, grads = self._gradient(problem, start, rng)
+        zeros = [np.zeros_like(A) for A in start]
+        return State(self._pack(start, grads, zeros, zeros), {"k": 0, "unit": unit(problem)}, value)
+
+    def _gradient(
+        self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator
+    ) -> tuple[float, list[Array]]:
+        nnz = problem.observations.nnz
+        if self.batch is None or self.batch >= nnz:
+            return problem.value_and_grad(factors)
+        chosen = np.sort(rng.choice(nnz, size=self.batch, replace=False))
+        return problem.value_and_grad_batch(factors, chosen)
+
+    @staticmethod
+    def _pack(A: Sequence[Array], G: Sequence[Array], M: Sequence[Array], V: Sequence[Array]) -> dict[str, Array]:
+        others = {f"{c}{n}": a for c, arrays in (("G", G), ("M", M), ("V", V)) for n, a in enumerate(arrays)}
+        return pack(A, **others)
+
+    def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
+        k = int(state.numbers["k"]) + 1
+        rate = self.rate * state.numbers["unit"]
+        if self.schedule == "cosine":
+            rate *= 0.5 * (1 + np.cos(np.pi * (k - 1) / self.steps))
+        b1, b2 = self.beta1, self.beta2
+        scale, damp = rate / (1 - b1**k), 1 / np.sqrt(1 - b2**k)
+        new, M, V = [], [], []
+        for n, A in enumerate(state.factors):
+            G, f = state.arrays[f"G{n}"], A.dtype.type
+            m = f(b1) * state.arrays[f"M{n}"]
+            m += f(1 - b1) * G
+            v = f(b2) * state.arrays[f"V{n}"]
+            v += f(1 - b2) * (G * G)
+            root = np.sqrt(v)
+            root *= f(damp)
+            root += np.finfo(A.dtype).tiny ** 0.5  # only ever matters where a gradient is exactly zero
+            np.divide(m, root, out=root)
+            root *= f(-scale)
+            root += A
+            low, high = problem.bounds(n)
+            new.append(np.clip(root, low, high, out=root) if np.isfinite(low) or np.isfinite(high) else root)
+            M.append(m)
+            V.append(v)
+        value, G_new = self._gradient(problem, new, rng)
+        return State(self._pack(new, G_new, M, V), {"k": k, "unit": state.numbers["unit"]}, value)
+
+    def done(self, state: State, previous: State | None) -> Status | None:
+        return Status.FINISHED if state.numbers["k"] >= self.steps else None

@@ -1,0 +1,95 @@
+"""Solvers: how the objective goes down.
+
+Design: settings are frozen, state is returned, the loop is written once (loop.py). A solver gives `init` and `step`;
+`step` never changes the state it is given, so an interrupted step costs nothing and every state can be kept,
+compared, checkpointed. `refuses` says before the first iteration, in words, what a solver cannot do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.record import Status
+from tensorfill.registry import Registry
+
+if TYPE_CHECKING:
+    from tensorfill.problem import Problem
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a run is: named arrays, JSON-able numbers, and the objective. Never changed in place."""
+
+    arrays: Mapping[str, Array]
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    value: float = np.nan
+
+    @property
+    def factors(self) -> list[Array]:
+        """The arrays named A0, A1, ...: a factor model's factors."""
+        return [self.arrays[f"A{n}"] for n in range(sum(k[0] == "A" and k[1:].isdigit() for k in self.arrays))]
+
+
+def pack(factors: Sequence[Array], **others: Array) -> dict[str, Array]:
+    """State arrays holding `factors` as A0, A1, ... beside `others`."""
+    return {f"A{n}": A for n, A in enumerate(factors)} | others
+
+
+class Procedure(Protocol):
+    """What the loop drives: a solver tied to a problem, or a baseline tied to its data."""
+
+    def init(self, rng: np.random.Generator) -> State:
+        """The first state."""
+
+    def step(self, state: State, rng: np.random.Generator) -> State:
+        """The next state; the given one stays as it is."""
+
+    def score(self, state: State) -> float:
+        """Error on held-out entries (lower is better), NaN when nothing is held out."""
+
+    def done(self, state: State, previous: State | None) -> Status | None:
+        """A reason of its own to stop after this step, or None."""
+
+
+SOLVERS: Registry[Solver] = Registry("solver")
+
+
+@dataclass(frozen=True)
+class Solver:
+    """Base of all solvers over a `Problem`."""
+
+    name: ClassVar[str]
+    monotone: ClassVar[bool] = False  # does every step keep or lower the objective?
+
+    def refuses(self, problem: Problem) -> str | None:
+        """What stands in the way, as a sentence without its full stop; None if nothing does."""
+        return None
+
+    def check(self, problem: Problem) -> None:
+        """Raise before the first iteration if this solver cannot solve this problem, naming those that can."""
+        why = self.refuses(problem)
+        if why is None:
+            return
+        able = [name for name, cls in SOLVERS.items() if cls is not type(self) and cls().refuses(problem) is None]
+        would = f"These would: {', '.join(able)}." if able else "No other solver would."
+        msg = f"solver {self.name!r} cannot solve this problem: {why}. {would}"
+        raise ValueError(msg)
+
+    def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
+        """The first state, from starting factors."""
+        return State(pack(factors), {"k": 0}, problem.value(factors))
+
+    def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
+        """The next state."""
+        raise NotImplementedError
+
+    def done(self, state: State, previous: State | None) -> Status | None:
+        """A reason of the solver's own to stop, or None."""
+        return None

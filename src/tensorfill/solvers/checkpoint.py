@@ -1,0 +1,108 @@
+"""What the loop remembers, on disk: replaced atomically, without pickle."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorfill.data.atomic import replacing
+from tensorfill.record import Row, Status
+from tensorfill.solvers.base import State
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Everything the loop needs to go on from here."""
+
+    state: State
+    rows: tuple[Row, ...]
+    best: State | None = None
+    best_score: float = np.nan
+    best_iteration: int = 0
+    seconds: float = 0.0
+    status: Status | None = None
+
+    @property
+    def iteration(self) -> int:
+        return self.rows[-1].iteration
+
+    def advance(self, state: State, row: Row) -> Memory:
+        """One iteration further; the best state is kept when held-out entries are scored."""
+        memory = replace(self, state=state, rows=(*self.rows, row))
+        if row.held_out < self.best_score:
+            memory = replace(memory, best=state, best_score=row.held_out, best_iteration=row.iteration)
+        elif self.best is None:
+            memory = replace(memory, best_iteration=row.iteration)
+        return memory
+
+    def steady_enough(self, tol: float, steady: int) -> Status | None:
+        """Converged, once the relative change of the objective has been small `steady` times in a row."""
+        if len(self.rows) < steady + 1:
+            return None
+        last = np.array([row.value for row in self.rows[-steady - 1 :]])
+        small = np.abs(np.diff(last)) <= tol * np.maximum(np.abs(last[1:]), np.finfo(float).tiny)
+        return Status.CONVERGED if tol > 0 and small.all() else None
+
+
+def save(path: Path, memory: Memory, fingerprint: str, rng: np.random.Generator) -> None:
+    """Write the run to `path` (npz), replacing what is there in one move."""
+    arrays = {f"state/{k}": v for k, v in memory.state.arrays.items()}
+    best = memory.best
+    if best is not None and best is not memory.state:
+        arrays |= {f"best/{k}": v for k, v in best.arrays.items()}
+    arrays["rows"] = np.array([(r.iteration, r.seconds, r.value, r.held_out) for r in memory.rows], dtype=np.float64)
+    meta = {
+        "fingerprint": fingerprint,
+        "numbers": dict(memory.state.numbers),
+        "value": memory.state.value,
+        "best": None if best is None else ("state" if best is memory.state else "best"),
+        "best_numbers": {} if best is None else dict(best.numbers),
+        "best_value": None if best is None else best.value,
+        "best_score": memory.best_score,
+        "best_iteration": memory.best_iteration,
+        "seconds": memory.seconds,
+        "status": None if memory.status is None else memory.status.name,
+        "rng": rng.bit_generator.state,
+    }
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+    with replacing(path) as file:
+        np.savez(file, **arrays)
+
+
+def load(path: Path, fingerprint: str, rng: np.random.Generator) -> Memory:
+    """Read a run back; `rng` is set to where it was."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {k: file[k] for k in file.files}
+        meta: dict[str, Any] = json.loads(arrays["meta"].tobytes())
+        rows = arrays["rows"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        msg = f"checkpoint {path} cannot be read ({error}); delete it to start afresh."
+        raise ValueError(msg) from error
+    if meta["fingerprint"] != fingerprint:
+        msg = f"checkpoint {path} belongs to another run (other data or settings); delete it or name another file."
+        raise ValueError(msg)
+    rng.bit_generator.state = meta["rng"]
+    state = State(_part(arrays, "state"), meta["numbers"], float(meta["value"]))
+    best = None
+    if meta["best"] is not None:
+        own = State(_part(arrays, "best"), meta["best_numbers"], float(meta["best_value"]))
+        best = state if meta["best"] == "state" else own
+    return Memory(
+        state=state,
+        rows=tuple(Row(int(r[0]), *map(float, r[1:])) for r in rows),
+        best=best,
+        best_score=float(meta["best_score"]),
+        best_iteration=int(meta["best_iteration"]),
+        seconds=float(meta["seconds"]),
+        status=None if meta["status"] is None else Status[meta["status"]],
+    )
+
+
+def _part(arrays: dict[str, Any], name: str) -> dict[str, Any]:
+    return {k.split("/", 1)[1]: v for k, v in arrays.items() if k.startswith(name + "/")}

@@ -1,0 +1,136 @@
+"""solve: a problem, a solver, a start -> a Completion."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.completion import Completion
+from tensorfill.data.observations import Observations
+from tensorfill.models.cp import CP
+from tensorfill.models.init import initial_factors
+from tensorfill.problem import Problem
+from tensorfill.record import Status
+from tensorfill.solvers.base import SOLVERS, Solver, State
+from tensorfill.solvers.loop import Callback, Outcome, Stopping, run
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A solver tied to a problem and a start: what the loop drives."""
+
+    problem: Problem
+    solver: Solver
+    start: Sequence[Array]
+    held_out: Observations | None = None
+
+    def init(self, rng: np.random.Generator) -> State:
+        self.solver.check(self.problem)
+        return self.solver.init(self.problem, self.start, rng)
+
+    def step(self, state: State, rng: np.random.Generator) -> State:
+        return self.solver.step(self.problem, state, rng)
+
+    def score(self, state: State) -> float:
+        if self.held_out is None:
+            return np.nan
+        return mean_loss(self.problem, state.factors, self.held_out)
+
+    def done(self, state: State, previous: State | None) -> Status | None:
+        return self.solver.done(state, previous)
+
+
+def mean_loss(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
+    """Mean (weighted) loss of the model at the observations `obs`."""
+    x = CP(factors).at(obs.indices).astype(np.float64)
+    nll = problem.prior.nll(obs.values.astype(np.float64), x)  # type: ignore[union-attr]
+    return float(np.average(nll, weights=obs.weights))
+
+
+def solve(
+    problem: Problem,
+    solver: Solver | str = "lbfgsb",
+    *,
+    init: str | Sequence[Array] = "scaled",
+    starts: int = 1,
+    held_out: float = 0.0,
+    stopping: Stopping | None = None,
+    seed: int = 0,
+    callback: Callback | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+) -> Completion:
+    """Minimise the problem's objective.
+
+    Parameters
+    ----------
+    solver : a Solver or its name
+    init : how to start, see `initial_factors`
+    starts : how many random starts; the one with the best held-out error (without one: objective) is kept
+    held_out : share of the observed entries set aside; the run stops when their error no longer falls and the best
+        model is returned. 0 for none
+    seed : everything random follows from it
+    """
+    solver = SOLVERS.make(solver)
+    solver.check(problem)
+    if starts < 1:
+        msg = f"starts must be >= 1; got {starts}."
+        raise ValueError(msg)
+    if starts > 1 and checkpoint is not None:
+        msg = f"a checkpoint follows one run; got starts={starts}. Use starts=1."
+        raise ValueError(msg)
+    root = np.random.SeedSequence(seed)
+    split_rng, *start_rngs = (np.random.default_rng(s) for s in root.spawn(1 + starts))
+    train, aside = problem, None
+    if held_out:
+        kept, aside = problem.observations.split(held_out, split_rng)
+        train = problem.on(kept)
+    name = f"{train.fingerprint()} {solver!r} {init if isinstance(init, str) else 'given'} {seed} {held_out}"
+    outcomes = []
+    for rng in start_rngs:
+        fit = Fit(train, solver, initial_factors(train, init, rng), aside)
+        outcome = run(
+            fit,
+            stopping=stopping,
+            rng=rng,
+            callback=callback,
+            checkpoint=checkpoint,
+            resume=resume,
+            fingerprint=name,
+        )
+        outcomes.append((_rank(fit, outcome), len(outcomes), outcome))
+        if outcome.status is Status.INTERRUPTED:
+            break
+    score, _, best = min(outcomes, key=lambda o: o[:2])
+    settings = {
+        "solver": {"name": solver.name, **dataclasses.asdict(solver)},
+        "rank": problem.rank,
+        "interelement": {str(n): p.settings() for n, p in problem.modes},
+        "init": init if isinstance(init, str) else "given",
+        "starts": starts,
+        "held_out": held_out,
+        "seed": seed,
+    }
+    return Completion(
+        observations=problem.observations,
+        method=solver.name,
+        status=best.status,
+        history=best.history,
+        settings=settings,
+        prior=problem.prior,  # type: ignore[arg-type]
+        factors=best.state.factors,
+        held_out=score if aside is not None else np.nan,
+    )
+
+
+def _rank(fit: Fit, outcome: Outcome) -> float:
+    score = fit.score(outcome.state)
+    return score if np.isfinite(score) else outcome.state.value

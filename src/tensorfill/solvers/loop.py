@@ -1,0 +1,154 @@
+"""The one loop, for solvers and baselines alike: clock, history, stopping, NaN guard, best so far, checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from tensorfill.record import History, Row, Status
+from tensorfill.solvers.base import Procedure, State
+from tensorfill.solvers.checkpoint import Memory, load, save
+
+# (state, history) -> True to stop. Called after every iteration, also after the start (iteration 0).
+Callback = Callable[[State, History], bool | None]
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When to stop.
+
+    Attributes
+    ----------
+    max_iter : limit on iterations
+    tol : stop when the objective's relative change stays below this for `steady` iterations; 0 = never
+    patience : with held-out entries, stop after this many iterations without a better held-out error
+    every : score the held-out entries each `every` iterations
+    seconds : limit on time
+    """
+
+    max_iter: int = 1000
+    tol: float = 1e-6
+    steady: int = 3
+    patience: int = 30
+    every: int = 1
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, low in (("max_iter", 0), ("tol", 0), ("steady", 1), ("patience", 1), ("every", 1)):
+            if not getattr(self, name) >= low:
+                msg = f"{name} must be >= {low}; got {getattr(self, name)}."
+                raise ValueError(msg)
+        if self.seconds is not None and not self.seconds > 0:
+            msg = f"seconds must be > 0, or None for no limit; got {self.seconds}."
+            raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The state to use, why the run stopped, and how it went."""
+
+    state: State
+    status: Status
+    history: History
+    best_iteration: int
+
+
+def run(
+    procedure: Procedure,
+    *,
+    stopping: Stopping | None = None,
+    rng: np.random.Generator,
+    callback: Callback | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    fingerprint: str = "",
+    checkpoint_seconds: float = 10.0,
+) -> Outcome:
+    """Drive `procedure` until something says stop.
+
+    With `checkpoint`, the run is saved there at most every `checkpoint_seconds` and at its end; with `resume`, a run
+    found there goes on from its last saved iteration, and ends with the same bits as one never interrupted.
+    `fingerprint` names the problem and the settings: a checkpoint of another run is refused.
+    """
+    stopping = stopping or Stopping()
+    path = None if checkpoint is None else Path(checkpoint)
+    memory = load(path, fingerprint, rng) if path and resume and path.exists() else None
+    clock = Clock(memory.seconds if memory else 0.0)
+    status = memory.status if memory else None
+    saved = time.monotonic()
+    try:
+        if memory is None:
+            memory = _first(procedure, rng, clock)
+            status = _tell(callback, memory)
+        while status is None:
+            status, memory = _iterate(procedure, memory, stopping, rng, clock)
+            status = _tell(callback, memory) or status
+            if path and status is None and time.monotonic() - saved >= checkpoint_seconds:
+                save(path, replace(memory, seconds=clock.now()), fingerprint, rng)
+                saved = time.monotonic()
+    except KeyboardInterrupt:
+        if memory is None:
+            raise
+        status = Status.INTERRUPTED
+    resumable = status in (Status.INTERRUPTED, Status.TIME, Status.CALLBACK, Status.ITERATIONS)
+    memory = replace(memory, seconds=clock.now(), status=None if resumable else status)
+    if path:
+        save(path, memory, fingerprint, rng)
+    best = memory.best if memory.best is not None else memory.state
+    return Outcome(best, status, History(memory.rows), memory.best_iteration)
+
+
+class Clock:
+    """Seconds since the run began, counting what passed before a resume."""
+
+    def __init__(self, already: float) -> None:
+        self._zero = time.monotonic() - already
+
+    def now(self) -> float:
+        return time.monotonic() - self._zero
+
+
+def _first(procedure: Procedure, rng: np.random.Generator, clock: Clock) -> Memory:
+    state = procedure.init(rng)
+    score = procedure.score(state)
+    best = state if np.isfinite(score) else None
+    return Memory(state=state, rows=(Row(0, clock.now(), state.value, score),), best=best, best_score=score)
+
+
+def _tell(callback: Callback | None, memory: Memory) -> Status | None:
+    return Status.CALLBACK if callback is not None and callback(memory.state, History(memory.rows)) else None
+
+
+def _iterate(
+    procedure: Procedure, memory: Memory, stopping: Stopping, rng: np.random.Generator, clock: Clock
+) -> tuple[Status | None, Memory]:
+    """One iteration, then every reason to stop, most urgent first."""
+    k = memory.iteration
+    if k >= stopping.max_iter:
+        return Status.ITERATIONS, memory
+    state = procedure.step(memory.state, rng)
+    if not _finite(state, memory.state):
+        return Status.NONFINITE, memory  # the state before this step stands
+    k += 1
+    score = procedure.score(state) if k % stopping.every == 0 else np.nan
+    previous = memory.state
+    memory = memory.advance(state, Row(k, clock.now(), state.value, score))
+    status = procedure.done(state, previous) or memory.steady_enough(stopping.tol, stopping.steady)
+    if status is None and memory.best is not None and k - memory.best_iteration >= stopping.patience * stopping.every:
+        status = Status.HELD_OUT
+    if status is None and stopping.seconds is not None and clock.now() >= stopping.seconds:
+        status = Status.TIME
+    if status is None and k >= stopping.max_iter:
+        status = Status.ITERATIONS
+    return status, memory
+
+
+def _finite(state: State, previous: State) -> bool:
+    """Are all numbers finite? A procedure without an objective reports NaN from the start, and may go on doing so."""
+    if np.isfinite(previous.value) and not np.isfinite(state.value):
+        return False
+    return all(np.isfinite(a).all() for a in state.arrays.values())

@@ -1,0 +1,165 @@
+"""Multiplicative: majorise and minimise for non-negative factors; monotone, no step size.
+
+Each factor entry a (old value o) minimises a separable function above the objective that touches it at o:
+
+    data      derivative P (a/o)^p - N (o/a)^q, with P, N the pulled-back gradient parts (`prior.split`) and (p, q) =
+              `prior.majoriser`: (0, 1) for Poisson as in Lee-Seung, (1, 0) for Normal, (0, 2) for Gamma, ...
+    coupling  w/2 (a_i - a_j)^2  <=  w (a_i - m)^2 + w (a_j - m)^2,  m = (o_i + o_j) / 2
+    concave coupling (positive off-diagonals of a second-order variation): its tangent
+
+Setting the derivative to zero:   c a - s + P (a/o)^p - N (o/a)^q = 0,   increasing in a, solved exactly for (0, 1) and
+(1, 0), else by safeguarded Newton steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.solvers.base import SOLVERS, Solver, State, pack
+
+if TYPE_CHECKING:
+    from tensorfill.problem import Problem
+
+Array = NDArray[Any]
+
+
+@SOLVERS.register("multiplicative")
+@dataclass(frozen=True)
+class Multiplicative(Solver):
+    """Monotone sweeps over the modes for factors >= 0, with quadratic inter-element priors inside the step.
+
+    Parameters
+    ----------
+    extrapolate : go beyond the last step by up to this share of it before each sweep; a sweep that would raise the
+        objective is redone without, so the run stays monotone. 0 for none
+    """
+
+    monotone: ClassVar[bool] = True
+
+    extrapolate: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.extrapolate < 1:
+            msg = f"extrapolate must be in [0, 1); got {self.extrapolate}."
+            raise ValueError(msg)
+
+    def refuses(self, problem: Problem) -> str | None:
+        prior = problem.prior
+        if getattr(prior, "majoriser", None) is None:
+            return f"{type(prior).__name__} has no multiplicative form"
+        if problem.observations.values.min() < 0:
+            return "factors stay >= 0 here but some observed values are negative"
+        if problem.tensorspace is not None:
+            return "a tensor-space prior does not fit into the multiplicative step"
+        for n, p in problem.modes:
+            if p.smooth is not None and not p.smooth.has("matrix"):
+                return f"mode {n} has {type(p).__name__}, which is not quadratic"
+            if p.nonsmooth is not None and not (
+                p.nonsmooth.bounds == (0.0, np.inf) and p.nonsmooth.name == "nonnegative"
+            ):
+                return f"mode {n} has {type(p).__name__}, which is neither quadratic nor NonNegative"
+        return None
+
+    def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
+        # an entry at zero can never leave it through the data term: start strictly inside
+        tiny = [np.finfo(A.dtype).eps * max(float(np.abs(A).max()), 1e-3) for A in factors]
+        start = [np.maximum(np.abs(A), t) for A, t in zip(factors, tiny, strict=True)]
+        numbers = {"k": 0, "momentum": 0.5 * self.extrapolate}
+        return State(pack(start, **_previous(start)), numbers, problem.value(start))
+
+    def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
+        old = state.factors
+        beta = float(state.numbers["momentum"])
+        new, value = None, np.inf
+        if beta > 0:
+            before = [state.arrays[f"P{n}"] for n in range(len(old))]
+            ahead = [np.maximum(A + A.dtype.type(beta) * (A - B), 0.5 * A) for A, B in zip(old, before, strict=True)]
+            new = self._sweep(problem, ahead)
+            value = problem.value(new)
+        if new is not None and value <= state.value:
+            beta = min(self.extrapolate, 1.1 * beta + 0.01)
+        else:
+            beta *= 0.5 if new is not None else 1.0
+            new = self._sweep(problem, old)
+            value = problem.value(new)
+        if not value <= state.value:  # rounding at the very bottom: stay
+            new, value = old, state.value
+        return State(pack(new, **_previous(old)), {"k": state.numbers["k"] + 1, "momentum": beta}, value)
+
+    def _sweep(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
+        new = list(factors)
+        for n in range(len(new)):
+            new[n] = self._mode(problem, new, n)
+        return new
+
+    def _mode(self, problem: Problem, factors: Sequence[Array], n: int) -> Array:
+        """The exact minimiser of the majoriser in factor n: (I_n, R)."""
+        kernel, o = problem.kernel, factors[n]
+        plus, minus = problem.prior.split(problem.t, kernel.predict(factors))  # type: ignore[union-attr]
+        if problem.w is not None:
+            plus, minus = plus * problem.w, minus * problem.w
+        P, N = kernel.pullback(plus, factors, n), kernel.pullback(minus, factors, n)
+        p = problem.interelement.get(n)
+        c, s = coupling(p.smooth, o) if p is not None and p.smooth is not None else (None, None)
+        a = solve_entry(P, N, o, c, s, problem.prior.majoriser)  # type: ignore[union-attr]
+        return a.astype(o.dtype, copy=False)
+
+
+def _previous(factors: Sequence[Array]) -> dict[str, Array]:
+    return {f"P{n}": A for n, A in enumerate(factors)}
+
+
+def coupling(penalty: Any, o: Array) -> tuple[Array, Array]:
+    """Curvature c (I_n, 1) and slope s (I_n, R) of the majorised quadratic penalty 1/2 a'Qa.
+
+    Q = diag(e) + Laplacian(w+) - Laplacian(w-), with w+ from the negative off-diagonals of Q and w- from the positive.
+    """
+    Q = penalty.matrix(len(o)).tocsr()
+    diagonal = Q.diagonal()
+    off = Q.copy()
+    off.setdiag(0.0)
+    off.eliminate_zeros()
+    plus, minus = -off.minimum(0), off.maximum(0)
+    degree_plus = np.asarray(plus.sum(axis=1)).ravel()
+    degree_minus = np.asarray(minus.sum(axis=1)).ravel()
+    excess = np.maximum(diagonal - degree_plus + degree_minus, 0.0)  # row sums of Q: what is not a Laplacian
+    c = (excess + 2 * degree_plus)[:, None].astype(o.dtype)
+    s = degree_plus[:, None] * o + plus @ o + degree_minus[:, None] * o - minus @ o
+    return c, s.astype(o.dtype, copy=False)
+
+
+def solve_entry(P: Array, N: Array, o: Array, c: Array | None, s: Array | None, form: tuple[float, float]) -> Array:
+    """The root a >= 0 of  c a - s + P (a/o)^p - N (o/a)^q = 0, entry by entry."""
+    p, q = form
+    tiny = np.finfo(o.dtype).tiny
+    if c is None or s is None:
+        return o * np.power(N / np.maximum(P, tiny), 1.0 / (p + q))
+    if (p, q) == (0, 1):  # c a^2 + (P - s) a - N o = 0; the stable form of its positive root
+        half, product = 0.5 * (P - s), N * o
+        root = np.sqrt(half * half + c * product)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            low = np.where(half > 0, product / (half + root), (root - half) / c)
+        return np.where(np.isfinite(low), low, o)
+    if (p, q) == (1, 0):  # linear
+        return np.maximum(N + s, 0.0) / np.maximum(c + P / np.maximum(o, tiny), tiny)
+    return _newton(P, N, o, c, s, p, q)
+
+
+def _newton(P: Array, N: Array, o: Array, c: Array, s: Array, p: float, q: float, rounds: int = 30) -> Array:
+    """Root by Newton steps in z = ln(a / o), each at most 1 long; the function increases in z."""
+    o = np.maximum(o, np.finfo(o.dtype).tiny)
+    z = np.zeros_like(o)
+    for _ in range(rounds):
+        up, down = P * np.exp(p * z), N * np.exp(-q * z)
+        a = c * o * np.exp(z)
+        move = (a - s + up - down) / np.maximum(a + p * up + q * down, np.finfo(o.dtype).tiny)
+        move = np.clip(move, -1.0, 1.0)
+        z = z - move
+        if float(np.abs(move).max()) < 1e-7:
+            break
+    return o * np.exp(z)

@@ -1,0 +1,104 @@
+"""OneStep: the paper's block gradient descent, Algorithm 2, and with epsilon and the projection Algorithm 3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.record import Status
+from tensorfill.solvers.base import SOLVERS, Solver, State, pack
+
+if TYPE_CHECKING:
+    from tensorfill.problem import Problem
+
+Array = NDArray[Any]
+
+FIRST_MOVE = 1e-3  # alpha="auto" starts with steps this small, relative to the factors, and grows from there
+GROW, SHRINK, CREEP = 1.5, 0.5, 1.02
+
+
+@SOLVERS.register("onestep")
+@dataclass(frozen=True)
+class OneStep(Solver):
+    """One gradient step per mode and sweep, Eq. (onestep).
+
+    Parameters
+    ----------
+    alpha : step size. "auto" automates the paper's advice: raise it until the model collapses, keep the last value
+        that worked; a sweep that collapses is taken back, so the answer is never the zero tensor
+    epsilon : added to B_n (Algorithm 3, line 4); 0 for Algorithm 2
+    project : keep factors >= 0, Eq. (acalc); False for Algorithm 2
+    """
+
+    monotone: ClassVar[bool] = False
+
+    alpha: float | str = "auto"
+    epsilon: float = 0.0
+    project: bool = False
+
+    def __post_init__(self) -> None:
+        if self.alpha != "auto" and not (isinstance(self.alpha, int | float) and self.alpha > 0):
+            msg = f'alpha must be > 0 or "auto"; got {self.alpha!r}.'
+            raise ValueError(msg)
+
+    def refuses(self, problem: Problem) -> str | None:
+        if problem.tensorspace is not None:
+            return "the paper's one-step update has no tensor-space prior"
+        for n, p in problem.modes:
+            rest = p.nonsmooth
+            if rest is not None and not (self.project and rest.bounds == (0.0, np.inf) and rest.value is not None):
+                return f"mode {n} has {type(p).__name__}, which has no gradient"
+        return None
+
+    def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
+        state = super().init(problem, factors, rng)
+        alpha = self._first_alpha(problem, factors) if self.alpha == "auto" else float(self.alpha)
+        return State(state.arrays, {"k": 0, "alpha": alpha, "collapsed_at": np.inf}, state.value)
+
+    def _first_alpha(self, problem: Problem, factors: Sequence[Array]) -> float:
+        G = self._gradient(problem, factors, 0)
+        return float(FIRST_MOVE * np.linalg.norm(factors[0]) / max(np.linalg.norm(G), np.finfo(np.float32).tiny))
+
+    def _gradient(self, problem: Problem, factors: Sequence[Array], n: int) -> Array:
+        """G_n = Y_(n) (B_n + epsilon) + S_n, lines 4 to 8, without forming B_n."""
+        A, mode = factors[n], problem.observations.indices[:, n]
+        x = problem.kernel.predict(factors)
+        if self.epsilon:  # A (B + epsilon)' = A B' + epsilon (sum_r a_r) 1'
+            x = x + (self.epsilon * A.sum(axis=1))[mode]
+        _, y = problem.entrywise(0, len(x), x)  # Eq. (ydef), Eq. (ycalc)
+        G = problem.kernel.pullback(y, factors, n)
+        if self.epsilon:
+            row = np.bincount(mode, weights=y, minlength=len(A)).astype(A.dtype)
+            G = G + self.epsilon * row[:, None]
+        p = problem.interelement.get(n)
+        return G if p is None or p.smooth is None else G + p.smooth.grad(A)  # type: ignore[attr-defined]
+
+    def _sweep(self, problem: Problem, factors: Sequence[Array], alpha: float) -> list[Array]:
+        """Lines 3 to 10: every mode once, each using those already updated."""
+        new = list(factors)
+        for n in range(len(new)):
+            A = new[n] - new[n].dtype.type(alpha) * self._gradient(problem, new, n)
+            new[n] = np.maximum(A, 0, out=A) if self.project else A  # Eq. (acalc)
+        return new
+
+    def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
+        alpha, ceiling = state.numbers["alpha"], state.numbers["collapsed_at"]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            new = self._sweep(problem, state.factors, alpha)
+            value = problem.value(new)
+            if self.alpha == "auto":
+                while not (value <= state.value) and alpha > 0:
+                    ceiling = min(ceiling, alpha)
+                    alpha *= SHRINK
+                    new = self._sweep(problem, state.factors, alpha)
+                    value = problem.value(new)
+                # below the last collapse creep, else stride
+                alpha = min(alpha * GROW, 0.99 * ceiling) if alpha * GROW < ceiling else alpha * CREEP
+        return State(pack(new), {"k": state.numbers["k"] + 1, "alpha": alpha, "collapsed_at": ceiling}, value)
+
+    def done(self, state: State, previous: State | None) -> Status | None:
+        return Status.COLLAPSED if all(not A.any() for A in state.factors) else None

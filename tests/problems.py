@@ -1,0 +1,42 @@
+"""Small problems for the grids: every registered prior, with data drawn from it."""
+
+import numpy as np
+
+import tensorfill as tfl
+from tensorfill.numerical.base import PRIORS
+
+SETTINGS = {"binomial": {"n": 5}, "gamma": {"k": 2.0}, "negative-binomial": {"r": 3.0}, "huber": {"delta": 0.3}}
+
+
+def make_prior(name):
+    return PRIORS[name](**SETTINGS.get(name, {}))
+
+
+def model_values(prior, size, rng):
+    """x well inside the prior's domain."""
+    domain = prior.x_domain
+    low = domain.low if np.isfinite(domain.low) else -1.0
+    high = domain.high if np.isfinite(domain.high) else low + 3.0
+    return rng.uniform(low + 0.15 * (high - low), high - 0.15 * (high - low), size)
+
+
+def make_problem(prior, shape=(5, 4, 3), rank=2, share=0.6, seed=0, weighted=False, **others):
+    """(problem, factors) with data sampled around a low-rank mean."""
+    rng = np.random.default_rng(seed)
+    prior = make_prior(prior) if isinstance(prior, str) else prior
+    N = len(shape)
+    target = model_values(prior, 1, rng)[0]
+    size = (abs(target) / rank) ** (1 / N)
+    factors = [size * rng.uniform(0.8, 1.2, (n, rank)) for n in shape]
+    if target < 0:
+        factors[0] *= -1
+    X = tfl.CP(factors).full()
+    mask = rng.random(shape) < share
+    for n, length in enumerate(shape):  # no empty slices: warnings are errors here
+        for i in range(length):
+            if not np.take(mask, i, axis=n).any():
+                mask[tuple(i if m == n else 0 for m in range(N))] = True
+    T = np.where(mask, prior.sample(np.where(mask, X, X[mask].mean()), rng), np.nan)
+    weights = rng.uniform(0.5, 2.0, shape) if weighted else None
+    obs = tfl.Observations.from_dense(T, mask, weights=weights)
+    return tfl.Problem(obs, rank=rank, prior=prior, dtype=np.float64, quiet=True, **others), factors

@@ -1,0 +1,252 @@
+"""Every solver on every problem it accepts; the paper's algorithms to the letter."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import make_problem
+
+import tensorfill as tfl
+from tensorfill.solvers.base import SOLVERS
+
+ALL = list(SOLVERS)
+
+
+def unfold(T, n):
+    """Mode-n unfolding in the paper's order: the remaining indices with the first varying fastest."""
+    return np.moveaxis(T, n, 0).reshape(T.shape[n], -1, order="F")
+
+
+def fold(M, n, shape):
+    rest = [s for m, s in enumerate(shape) if m != n]
+    return np.moveaxis(M.reshape([shape[n], *rest], order="F"), 0, n)
+
+
+def khatri_rao(A, B):
+    """Column by column Kronecker product, as printed."""
+    return np.stack([np.kron(A[:, r], B[:, r]) for r in range(A.shape[1])], axis=1)
+
+
+def algorithm3_sweep(T, observed, factors, alpha, rho, eps):
+    """One pass through lines 3 to 10 of Algorithm 3, with explicit unfolding and Khatri-Rao products."""
+    A = [a.copy() for a in factors]
+    N = len(A)
+    for n in range(N):
+        others = [A[m] for m in range(N - 1, -1, -1) if m != n]  # A_N ... A_(n+1), A_(n-1) ... A_1
+        B = others[0]
+        for C in others[1:]:
+            B = khatri_rao(B, C)
+        B = B + eps  # line 4 with epsilon
+        X = fold(A[n] @ B.T, n, T.shape)  # line 5
+        Y = np.zeros(T.shape)
+        Y[observed] = (X[observed] - T[observed]) / X[observed]  # line 6, Eq. (ycalc)
+        S = np.zeros_like(A[n])  # line 7, Eq. (scalc)
+        last = len(A[n]) - 1
+        for j in range(last + 1):
+            if j == 0:
+                S[j] = rho[n] * (A[n][0] - A[n][1])
+            elif j == last:
+                S[j] = rho[n] * (A[n][last] - A[n][last - 1])
+            else:
+                S[j] = rho[n] * (2 * A[n][j] - A[n][j - 1] - A[n][j + 1])
+        G = unfold(Y, n) @ B + S  # line 8
+        A[n] = np.maximum(A[n] - alpha * G, 0)  # line 9, Eq. (acalc)
+    return A
+
+
+@pytest.mark.parametrize("shape", [(6, 5, 4), (4, 3, 5, 3)])
+@pytest.mark.parametrize("layout", ["dense", "sampled"])
+def test_onestep_is_algorithm_3(shape, layout, rng):
+    T = rng.poisson(8.0, shape).astype(float)
+    observed = rng.random(shape) < 0.6
+    factors = [rng.uniform(0.5, 1.5, (n, 4)) for n in shape]
+    rho = [2.0, 3.0, 0.0, 1.0][: len(shape)]
+    problem = tfl.Problem(
+        tfl.Observations.from_dense(T, observed),
+        rank=4,
+        prior=tfl.Poisson(),
+        interelement={n: tfl.QuadraticVariation(r) for n, r in enumerate(rho) if r},
+        layout=layout,
+        dtype=np.float64,
+        quiet=True,
+    )
+    expected = factors
+    solver = tfl.OneStep(alpha=1e-2, epsilon=1e-3, project=True)
+    state = solver.init(problem, factors, rng)
+    for _ in range(3):
+        expected = algorithm3_sweep(T, observed, expected, 1e-2, rho, 1e-3)
+        state = solver.step(problem, state, rng)
+    for A, E in zip(state.factors, expected, strict=True):
+        assert np.abs(A - E).max() < 1e-12 * max(1, np.abs(E).max())
+    assert all((A[0] != 0).any() and (A[-1] != 0).any() for A in state.factors)  # end rows took part
+
+
+def test_algorithm_2_has_neither_epsilon_nor_projection(rng):
+    problem, factors = make_problem("normal", shape=(5, 4, 3))
+    new = tfl.OneStep(alpha=1e-2).step(problem, tfl.OneStep(alpha=1e-2).init(problem, factors, rng), rng).factors
+    A = factors
+    for n in range(3):
+        _, G = problem.value_and_grad_mode(A, n)
+        A = [a - 1e-2 * G if m == n else a for m, a in enumerate(A)]
+    assert all(np.allclose(a, b, rtol=1e-12) for a, b in zip(new, A, strict=True))
+
+
+def test_alpha_too_large_collapses_and_auto_recovers(rng):
+    T = rng.poisson(20.0, (12, 10, 3)).astype(float)
+    problem = tfl.Problem(tfl.Observations.from_dense(T, rng.random(T.shape) < 0.5), rank=5, prior="poisson", quiet=True)
+    fixed = tfl.solve(problem, tfl.OneStep(alpha=10.0, epsilon=1e-3, project=True), init="uniform")
+    assert fixed.status is tfl.Status.COLLAPSED
+    auto = tfl.solve(
+        problem, tfl.OneStep(alpha="auto", epsilon=1e-3, project=True), init="uniform", stopping=tfl.Stopping(max_iter=200)
+    )
+    values = auto.history["value"]
+    assert (np.diff(values) <= 0).all()
+    assert values[-1] < values[0]
+    assert auto.estimate.mean() == pytest.approx(T.mean(), rel=0.15)
+
+
+def accepted(solver, **others):
+    for prior in ("normal", "poisson", "gamma", "negative-binomial", "bernoulli-odds", "bernoulli-logit", "huber"):
+        problem, factors = make_problem(prior, shape=(6, 5, 4), rank=2, **others)
+        if solver.refuses(problem) is None:
+            yield prior, problem, factors
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_objective_goes_down_on_everything_accepted(name):
+    solver = SOLVERS[name]()
+    seen = 0
+    for prior, problem, _ in accepted(solver, interelement={0: tfl.QuadraticVariation(0.1), 1: tfl.Ridge(0.05)}):
+        done = tfl.solve(problem, solver, init="scaled", stopping=tfl.Stopping(max_iter=60), seed=1)
+        values = done.history["value"]
+        assert values[-1] < values[0], prior
+        if solver.monotone:
+            assert (np.diff(values) <= 0).all(), prior
+        seen += 1
+    assert seen >= 3
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if SOLVERS[n].monotone])
+@given(seed=st.integers(0, 10_000), rho=st.sampled_from([0.0, 0.01, 1.0, 100.0]), order=st.sampled_from([1, 2]))
+@settings(max_examples=12, deadline=None)
+def test_monotone_solvers_never_rise(name, seed, rho, order):
+    prior = ("poisson", "normal", "gamma", "rayleigh", "negative-binomial", "beta-divergence")[seed % 6]
+    penalties = {0: tfl.QuadraticVariation(rho, order=order), 2: tfl.Ridge(0.1)} if rho else {}
+    problem, _ = make_problem(prior, shape=(5, 4, 4), rank=3, seed=seed, interelement=penalties)
+    solver = SOLVERS[name]()
+    if solver.refuses(problem) is None:
+        done = tfl.solve(problem, solver, init="scaled", seed=seed, stopping=tfl.Stopping(max_iter=15))
+        assert (np.diff(done.history["value"]) <= 0).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_all_reach_the_same_optimum(name):
+    """Rank 1, least squares, fully determined: one minimum up to scale, whichever way one goes down."""
+    rng = np.random.default_rng(3)
+    truth = tfl.CP([rng.uniform(0.5, 1.5, (n, 1)) for n in (6, 5, 4)]).full()
+    T = truth + 0.05 * rng.standard_normal(truth.shape)
+    obs = tfl.Observations.from_dense(T, rng.random(T.shape) < 0.7)
+    problem = tfl.Problem(obs, rank=1, quiet=True, interelement={n: tfl.Ridge(1e-2) for n in range(3)})
+    best = tfl.solve(problem, tfl.LBFGSB(gtol=1e-10), stopping=tfl.Stopping(tol=0)).history["value"][-1]
+    solver = tfl.Adam(rate=0.02, steps=2000) if name == "adam" else SOLVERS[name]()
+    done = tfl.solve(problem, solver, stopping=tfl.Stopping(max_iter=4000, tol=1e-13))
+    assert done.history["value"][-1] == pytest.approx(best, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_placeholder_invariance_and_same_seed_same_bits(name):
+    rng = np.random.default_rng(5)
+    T = rng.poisson(6.0, (7, 6, 3)).astype(float)
+    mask = rng.random(T.shape) < 0.6
+    results = []
+    for placeholder in (0.0, 1e30, np.nan):
+        obs = tfl.Observations.from_dense(np.where(mask, T, placeholder), mask)
+        problem = tfl.Problem(obs, rank=3, prior="poisson", interelement={0: tfl.QuadraticVariation(1.0)}, quiet=True)
+        results.append(tfl.solve(problem, name, seed=2, held_out=0.2, stopping=tfl.Stopping(max_iter=12)))
+    for other in results[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(results[0].factors, other.factors, strict=True))
+    assert not np.array_equal(results[0].factors[0], tfl.solve(problem, name, seed=3).factors[0])
+
+
+def test_independent_cp_code_finds_the_same_optimum():
+    """Normal, no inter-element prior: TensorLy's masked ALS is an independent implementation of the same objective."""
+    tl = pytest.importorskip("tensorly", reason="install tensorfill[bench] to compare with TensorLy")
+    from tensorly.decomposition import parafac
+
+    rng = np.random.default_rng(11)
+    truth = tfl.CP([rng.uniform(0.3, 1.0, (n, 2)) for n in (8, 7, 6)]).full()
+    T = truth + 0.02 * rng.standard_normal(truth.shape)
+    mask = rng.random(T.shape) < 0.7
+    cp = parafac(
+        tl.tensor(np.where(mask, T, T[mask].mean())),
+        rank=2,
+        mask=tl.tensor(mask.astype(float)),
+        init="random",
+        random_state=0,
+        n_iter_max=5000,
+        tol=1e-12,
+    )
+    theirs = 0.5 * np.sum((T - tl.to_numpy(tl.cp_to_tensor(cp)))[mask] ** 2)
+    problem = tfl.Problem(tfl.Observations.from_dense(T, mask), rank=2)
+    ours = min(
+        tfl.solve(problem, "lbfgsb", seed=s, stopping=tfl.Stopping(tol=1e-14)).history["value"][-1] for s in range(3)
+    )
+    assert ours == pytest.approx(theirs, rel=1e-4)
+
+
+def test_stochastic_adam_gets_close_to_full_batch():
+    problem, _ = make_problem("poisson", shape=(20, 15, 10), rank=2, interelement={n: tfl.Ridge(0.01) for n in range(3)})
+    full = tfl.solve(problem, tfl.Adam(rate=0.02, steps=400))
+    few = tfl.solve(problem, tfl.Adam(rate=0.02, steps=1500, batch=200))
+    assert problem.value(few.factors) == pytest.approx(problem.value(full.factors), rel=5e-3)
+
+
+def test_best_of_several_starts_is_no_worse():
+    problem, _ = make_problem("normal", shape=(8, 7, 6), rank=4)
+    kw = {"solver": "lbfgsb", "stopping": tfl.Stopping(max_iter=5)}
+    many = tfl.solve(problem, starts=4, seed=7, **kw)
+    assert many.history["value"][-1] <= tfl.solve(problem, starts=1, seed=7, **kw).history["value"][-1]
+
+
+REFUSALS = {
+    "multiplicative": ({"prior": "bernoulli-logit"}, "BernoulliLogit has no multiplicative form"),
+    "lbfgsb": ({"interelement": {0: tfl.TotalVariation(1.0)}}, "mode 0 has TotalVariation, which has no gradient"),
+    "adam": ({"interelement": {1: tfl.L1(1.0)}}, "mode 1 has L1, which has no gradient"),
+    "onestep": ({"interelement": {0: tfl.L1(1.0)}}, "mode 0 has L1, which has no gradient"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusals_name_what_would_work(name):
+    change, sentence = REFUSALS[name]
+    problem, _ = make_problem(**{"prior": "poisson"} | change)
+    with pytest.raises(ValueError, match=rf"solver '{name}' cannot solve this problem: {sentence}. These would: .*blockprox"):
+        tfl.solve(problem, name)
+
+
+def test_bounds_are_kept():
+    problem, _ = make_problem("normal", interelement={0: tfl.NonNegative(), 1: tfl.Box(-0.1, 0.6)})
+    for name in ("lbfgsb", "adam", "blockprox"):
+        A, B, _ = tfl.solve(problem, name, stopping=tfl.Stopping(max_iter=30)).factors
+        assert A.min() >= 0
+        assert B.min() >= -0.1 - 1e-12
+        assert B.max() <= 0.6 + 1e-12
+
+
+def test_blockprox_takes_non_smooth_priors():
+    problem, _ = make_problem(
+        "poisson", shape=(12, 8, 4), interelement={0: tfl.TotalVariation(2.0) + tfl.Ridge(0.1), 1: tfl.L1(0.5)}
+    )
+    done = tfl.solve(problem, "blockprox", stopping=tfl.Stopping(max_iter=300))
+    assert (np.diff(done.history["value"]) <= 0).all()
+    assert (np.diff(done.factors[0], axis=0) == 0).any()  # TV makes exact plateaus
+
+
+def test_settings_are_frozen_and_checked():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        tfl.Adam().rate = 1.0
+    for make in (lambda: tfl.OneStep(alpha=-1), lambda: tfl.Adam(schedule="x"), lambda: tfl.LBFGSB(burst=0)):
+        with pytest.raises(ValueError, match="must be"):
+            make()
