@@ -107,7 +107,10 @@ def dataset(values=FLOATS):
     array = xr.DataArray(
         values,
         dims=("time", "y", "x"),
-        coords={"time": np.array(["2024-01-01", "2024-01-02", "2024-01-05"], "datetime64[ns]"), "y": [9.5, 8.0, 7.0, 1.0]},
+        coords={
+            "time": np.array(["2024-01-01", "2024-01-02", "2024-01-05"], "datetime64[ns]"),
+            "y": [9.5, 8.0, 7.0, 1.0],
+        },
         attrs={"units": "K"},
     )
     return xr.Dataset({"t": array, "other": ("y", ["p", "q", "r", "s"])}, attrs={"title": "a test"})
@@ -124,7 +127,9 @@ def get_dataset(path, **engine):
 
 
 def make_tns(path):
-    path.write_text("# a comment\n" + "".join(f"{i + 1} {j + 1} {k + 1} {v}\n" for (i, j, k), v in np.ndenumerate(COUNTS)))
+    path.write_text(
+        "# a comment\n" + "".join(f"{i + 1} {j + 1} {k + 1} {v}\n" for (i, j, k), v in np.ndenumerate(COUNTS))
+    )
 
 
 def get_tns(path):
@@ -207,8 +212,8 @@ def test_round_trip(name, tmp_path):
         assert obs.dims == loaded.dims
 
 
-@pytest.mark.parametrize("source", EXAMPLES)
 @pytest.mark.parametrize("target", EXAMPLES)
+@pytest.mark.parametrize("source", [name for name in EXAMPLES if name not in ("jpeg", "npz", "mat", "zarr")])
 def test_any_format_into_any_other(source, target, tmp_path):
     """Either the numbers arrive, or one sentence says why they cannot."""
     ending, make, _, _, options = EXAMPLES[source]
@@ -252,3 +257,213 @@ def _places(loaded, again, n):
 
     known = [plain(x) for x in (loaded.labels or {}).get(again.dims[n]) or range(loaded.shape[n])]
     return [known.index(plain(x)) for x in again.labels[again.dims[n]]]
+
+
+# --- what is missing ----------------------------------------------------------------------------------------------
+
+
+def test_nan_is_missing_and_zero_is_not(tmp_path):
+    array = np.array([[0.0, np.nan], [2.0, 0.0]])
+    np.save(tmp_path / "a.npy", array)
+    obs = read(tmp_path / "a.npy").observations()
+    assert obs.nnz == 3
+    np.save(tmp_path / "b.npy", np.zeros((2, 3), dtype=np.uint8))
+    assert read(tmp_path / "b.npy").observations().nnz == 6
+
+
+def test_missing_value_marks_entries_and_is_replaced(tmp_path):
+    array = np.array([[1, -999, 3], [4, 5, 6]], dtype=np.int16)
+    np.save(tmp_path / "a.npy", array)
+    loaded = read(tmp_path / "a.npy", missing_value=-999)
+    np.testing.assert_array_equal(loaded.mask, array != -999)
+    write(tmp_path / "b.npy", np.where(array == -999, 1e9, array), loaded)
+    np.testing.assert_array_equal(np.load(tmp_path / "b.npy"), [[1, 32767, 3], [4, 5, 6]])
+
+
+def test_missing_value_of_a_colour_picture_is_a_whole_pixel(tmp_path):
+    array = COLOUR.copy()
+    array[0, 0], array[1, 1, 2] = 0, 0
+    Image.fromarray(array).save(tmp_path / "a.png")
+    mask = read(tmp_path / "a.png", missing_value=0).mask
+    np.testing.assert_array_equal(mask, np.repeat((array != 0).any(axis=2)[..., None], 3, axis=2))
+    assert not mask[0, 0].any()
+    assert mask[1, 1].all()
+
+
+def test_missing_value_in_coordinates(tmp_path):
+    (tmp_path / "a.tns").write_text("1 1 5\n1 2 -1\n2 1 7\n")
+    loaded = read(tmp_path / "a.tns", missing_value=-1)
+    np.testing.assert_array_equal(loaded.values_coo, [5, 7])
+    assert loaded.shape == (2, 2)
+
+
+def test_values_and_mask_in_one_npz(tmp_path):
+    mask = RNG.random(COUNTS.shape) < 0.5
+    np.savez(tmp_path / "a.npz", values=COUNTS, mask=mask)
+    np.testing.assert_array_equal(read(tmp_path / "a.npz").mask, mask)
+
+
+def test_with_mask_narrows_both_kinds_of_data(tmp_path):
+    np.save(tmp_path / "a.npy", FLOATS)
+    make_tns(tmp_path / "a.tns")
+    mask = RNG.random(FLOATS.shape) < 0.5
+    for path in (tmp_path / "a.npy", tmp_path / "a.tns"):
+        obs = read(path).with_mask(mask).observations()
+        np.testing.assert_array_equal(obs.mask, mask)
+        with pytest.raises(ValueError, match="must have the shape of the data"):
+            read(path).with_mask(mask[0])
+
+
+PIXELS = RNG.random((6, 7)) < 0.5
+MASKS = {  # name: (array saved as mask, shape of the data, mask expected)
+    "same": (PIXELS, (6, 7), PIXELS),
+    "channels": (PIXELS, (6, 7, 3), np.repeat(PIXELS[..., None], 3, axis=2)),
+    "frames": (PIXELS, (4, 6, 7), np.stack([PIXELS] * 4)),
+    "frames and channels": (PIXELS, (4, 6, 7, 3), np.repeat(np.stack([PIXELS] * 4)[..., None], 3, axis=3)),
+    "video pixels": (VIDEO[..., 0] > 90, (4, 6, 7, 3), np.repeat((VIDEO[..., 0] > 90)[..., None], 3, axis=3)),
+}
+
+
+@pytest.mark.parametrize("case", MASKS)
+@pytest.mark.parametrize("kind", ["npy", "png", "tif"])
+def test_masks_spread_over_channels_and_frames(case, kind, tmp_path):
+    given, shape, expected = MASKS[case]
+    path = tmp_path / f"m.{kind}"
+    if kind == "npy":
+        np.save(path, given.astype(float))
+    elif given.ndim == 2:
+        Image.fromarray(given.astype(np.uint8) * 255).save(path)
+    else:
+        pytest.skip("a picture has two modes")
+    found = read_mask(path, shape)
+    assert found.dtype == bool
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_masks_of_other_kinds(tmp_path):
+    colour = np.repeat(PIXELS[..., None], 3, axis=2).astype(np.uint8) * np.array([255, 0, 9], dtype=np.uint8)
+    Image.fromarray(colour).save(tmp_path / "colour.png")
+    np.testing.assert_array_equal(read_mask(tmp_path / "colour.png", (6, 7)), PIXELS)
+    np.save(tmp_path / "nan.npy", np.where(PIXELS, 1.0, np.nan))
+    np.testing.assert_array_equal(read_mask(tmp_path / "nan.npy", (6, 7)), PIXELS)
+    (tmp_path / "m.tns").write_text("1 1 1\n3 2 1\n")
+    assert np.argwhere(read_mask(tmp_path / "m.tns", (6, 7))).tolist() == [[0, 0], [2, 1]]
+    (tmp_path / "m.csv").write_text("1,0\n,1\n")
+    np.testing.assert_array_equal(read_mask(tmp_path / "m.csv", (2, 2)), [[True, False], [False, True]])
+
+
+# --- types --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "u2", "i2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "?", ">i2", ">f8"])
+def test_types_and_ranges_are_kept(dtype, tmp_path):
+    dtype = np.dtype(dtype)
+    array = np.array([[0, 1, 0], [1, 1, 0]]).astype(dtype)
+    if dtype.kind in "iu":
+        array[0, 1], array[0, 2] = np.iinfo(dtype).max, np.iinfo(dtype).max - 1  # not exact in float64 for 64 bits
+    np.save(tmp_path / "a.npy", array)
+    completed = array.astype(np.float64)
+    completed[1] = [-1e30, 1e30, 0.6] if dtype.kind in "iu" else [0.25, 0.75, 0.6]
+    write(tmp_path / "b.npy", completed, read(tmp_path / "a.npy"))
+    out = np.load(tmp_path / "b.npy")
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(out[0], array[0])
+    limits = [np.iinfo(dtype).min, np.iinfo(dtype).max, 1] if dtype.kind in "iu" else [0.25, 0.75, 0.6]
+    np.testing.assert_array_equal(out[1], np.array(limits) > 0.5 if dtype.kind == "b" else np.array(limits, dtype))
+
+
+def test_completed_of_a_wrong_shape_or_with_gaps_is_the_callers_mistake(tmp_path):
+    np.save(tmp_path / "a.npy", COUNTS)
+    loaded = read(tmp_path / "a.npy")
+    with pytest.raises(ValueError, match=r"completed must have the shape of the data, \(3, 4, 2\); got \(3, 4\)"):
+        write(tmp_path / "b.npy", COUNTS[..., 0], loaded)
+    with pytest.raises(ValueError, match=r"got NaN at index \(0, 0, 1\)"):
+        write(tmp_path / "b.npy", np.where(np.arange(24).reshape(3, 4, 2) == 1, np.nan, COUNTS), loaded)
+    assert not (tmp_path / "b.npy").exists()
+
+
+def test_input_is_never_changed(tmp_path):
+    np.save(tmp_path / "a.npy", FLOATS)
+    loaded, completed = read(tmp_path / "a.npy"), FLOATS + 1
+    write(tmp_path / "b.npy", completed, loaded)
+    np.testing.assert_array_equal(completed, FLOATS + 1)
+    np.testing.assert_array_equal(loaded.values, FLOATS)
+
+
+def test_dims_name_the_modes_of_an_array(tmp_path):
+    np.save(tmp_path / "a.npy", FLOATS)
+    assert read(tmp_path / "a.npy", dims=["day", "hour", "site"]).observations().dims == ("day", "hour", "site")
+
+
+# --- single entries -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "tns"])
+def test_single_entries(name, tmp_path):
+    ending, make, values, _, options = EXAMPLES[name]
+    make(tmp_path / f"in{ending}")
+    loaded = read(tmp_path / f"in{ending}", **options)
+    where = np.array([[1, 2, 1], [0, 3, 0]])[:, : len(loaded.shape)]
+    write(tmp_path / f"out{ending}", np.array([7.2, values[tuple(where[1])]]), loaded, indices=where)
+    again = read(tmp_path / f"out{ending}", **options)
+    np.testing.assert_array_equal(np.sort(again.values_coo), np.sort([7, values[tuple(where[1])]]))
+
+
+def test_single_entries_of_a_huge_tensor(tmp_path):
+    (tmp_path / "a.tns").write_text("".join(f"{10**6 * k} {10**6} {10**6} {10**6} {k}\n" for k in (1, 2)))
+    loaded = read(tmp_path / "a.tns")
+    assert loaded.size > 2**62
+    where = np.array([[10**6 - 1] * 4, [3, 2, 1, 0]])
+    write(tmp_path / "b.tns", np.array([1.0, 8.7]), loaded, indices=where)
+    assert (tmp_path / "b.tns").read_text().splitlines()[1:] == ["1000000 1000000 1000000 1000000 1", "4 3 2 1 9"]
+
+
+# --- streams ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name, kind in FORMATS.items() if kind.streams])
+def test_streams(name, tmp_path, monkeypatch):
+    ending, make, _, get, options = EXAMPLES[name]
+    make(tmp_path / f"in{ending}")
+    data, out = (tmp_path / f"in{ending}").read_bytes(), io.BytesIO()
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=out))
+    loaded = read("-", **options)
+    assert loaded.format == name == sniff(data[:4096]).name
+    write("-", dense(loaded), loaded)
+    (tmp_path / f"out{ending}").write_bytes(out.getvalue())
+    expected = get(tmp_path / f"in{ending}").astype(float)
+    np.testing.assert_allclose(get(tmp_path / f"out{ending}"), expected, atol=12 if name == "jpeg" else 0)
+
+
+def test_named_pipe(tmp_path):
+    data = io.BytesIO()
+    np.save(data, FLOATS)
+    os.mkfifo(tmp_path / "pipe.npy")
+    script = "import sys; open(sys.argv[1], 'wb').write(bytes.fromhex(sys.argv[2]))"
+    with subprocess.Popen([sys.executable, "-c", script, tmp_path / "pipe.npy", data.getvalue().hex()]):
+        np.testing.assert_array_equal(read(tmp_path / "pipe.npy").values, FLOATS)
+
+
+def test_gzip_by_ending_and_by_content(tmp_path, monkeypatch):
+    make_tns(tmp_path / "a.tns")
+    (tmp_path / "a.tns.gz").write_bytes(gzip.compress((tmp_path / "a.tns").read_bytes()))
+    loaded = read(tmp_path / "a.tns.gz")
+    write(tmp_path / "b.tns.gz", COUNTS, loaded)
+    (tmp_path / "b.tns").write_bytes(gzip.decompress((tmp_path / "b.tns.gz").read_bytes()))
+    np.testing.assert_array_equal(get_tns(tmp_path / "b.tns"), COUNTS)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO((tmp_path / "a.tns.gz").read_bytes())))
+    assert read("-").format == "tns"
+
+
+# --- nothing slow is imported -------------------------------------------------------------------------------------
+
+
+def test_optional_and_slow_libraries_are_left_alone():
+    script = (
+        "import sys, json, tensorfill.data.files; "
+        "print(json.dumps([m for m in ('pandas', 'xarray', 'pyarrow', 'PIL', 'numba', 'scipy.io', 'zarr', 'h5py', "
+        "'tifffile') if m in sys.modules]))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert json.loads(found) == []

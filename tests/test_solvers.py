@@ -96,7 +96,7 @@ def test_algorithm_2_has_neither_epsilon_nor_projection(rng):
 def test_alpha_too_large_collapses_and_auto_recovers(rng):
     T = rng.poisson(20.0, (12, 10, 3)).astype(float)
     problem = tfl.Problem(tfl.Observations.from_dense(T, rng.random(T.shape) < 0.5), rank=5, prior="poisson", quiet=True)
-    fixed = tfl.solve(problem, tfl.OneStep(alpha=10.0, epsilon=1e-3, project=True), init="uniform")
+    fixed = tfl.solve(problem, tfl.OneStep(alpha=0.1, epsilon=1e-3, project=True), init="uniform")
     assert fixed.status is tfl.Status.COLLAPSED
     auto = tfl.solve(
         problem, tfl.OneStep(alpha="auto", epsilon=1e-3, project=True), init="uniform", stopping=tfl.Stopping(max_iter=200)

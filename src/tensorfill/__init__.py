@@ -13,8 +13,8 @@ from tensorfill.problem import DataWarning as DataWarning
 from tensorfill.problem import Problem as Problem
 from tensorfill.record import History as History
 from tensorfill.record import Status as Status
-from tensorfill.solvers import SOLVERS as SOLVERS
 from tensorfill.solvers import LBFGSB as LBFGSB
+from tensorfill.solvers import SOLVERS as SOLVERS
 from tensorfill.solvers import Adam as Adam
 from tensorfill.solvers import BlockProx as BlockProx
 from tensorfill.solvers import Multiplicative as Multiplicative

@@ -65,7 +65,9 @@ def complete(
     known = [f for f in getattr(cls, "__dataclass_fields__", {})]
     for key in settings:
         if key not in known:
-            msg = f"settings of method {name!r} must be among {', '.join(known)}; got {key!r}.{did_you_mean(key, known)}"
+            msg = (
+                f"settings of method {name!r} must be among {', '.join(known)}; got {key!r}.{did_you_mean(key, known)}"
+            )
             raise TypeError(msg)
     run = Run(seed, callback, checkpoint, resume, max_iter, seconds)
     return cls(**settings).complete(obs, run)

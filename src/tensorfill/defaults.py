@@ -32,7 +32,9 @@ def default_prior(obs: Observations) -> NumericalPrior:
     return PRIORS["normal"]()
 
 
-def roughness(obs: Observations, mode: int, lags: tuple[int, ...] = (1, 2, 3), most: int = 200_000) -> tuple[float, int]:
+def roughness(
+    obs: Observations, mode: int, lags: tuple[int, ...] = (1, 2, 3), most: int = 200_000
+) -> tuple[float, int]:
     """How much neighbours along a mode differ, relative to strangers: (ratio, pairs seen). 1 = not at all alike.
 
     The mean squared difference of observed pairs up to three steps apart, over twice the variance. For ratios it does

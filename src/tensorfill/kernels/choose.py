@@ -20,6 +20,8 @@ LAYOUTS: Registry[Layout] = Registry("layout")
 LAYOUTS.register("dense")(DenseLayout)
 LAYOUTS.register("sampled")(SampledLayout)
 
+STARTUP = 2e6  # ns: importing Numba takes about a second, spread over the few hundred evaluations of a run
+
 
 def estimate_time(nnz: int, shape: Sequence[int], rank: int, layout: str) -> float:
     """Nanoseconds of one evaluation of all modes on one thread, the prior left out."""
@@ -30,7 +32,7 @@ def estimate_time(nnz: int, shape: Sequence[int], rank: int, layout: str) -> flo
     prefixes = size / shape[-1]
     fibres = prefixes * (1 - exp(-nnz / prefixes))  # how many are hit, were the observations spread evenly
     per_observation = 8.0 + 0.42 * rank + max(N - 3, 0) * (12.0 + 0.3 * rank)
-    return nnz * per_observation + fibres * (N - 1) * (12.0 + 0.5 * rank)
+    return STARTUP + nnz * per_observation + fibres * (N - 1) * (12.0 + 0.5 * rank)
 
 
 def estimate_memory(nnz: int, shape: Sequence[int], rank: int, layout: str, itemsize: int = 4) -> int:

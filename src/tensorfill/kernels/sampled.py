@@ -85,6 +85,7 @@ class SampledLayout(Layout):
                 value += loss
                 loops.pullback(F, self._first, self.indices[a:b], _fixed(g, F.dtype), total.G)
                 total.end_block()
+                del x, g  # before the next block asks for the same memory
             return value, total.finish()
 
         done = self._in_ranges(work, F)

@@ -75,12 +75,14 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
     if not _beats_start(fit, outcome, aside):
         iterations, score = 0, fit.score(run_start(fit))
     again = _again(problem, recipe, run, k, iterations, outcome)
-    settings = {"rank": problem.rank, "ridge": recipe.variants()[k][1], "smooth": {str(n): v for n, v in recipe.smooth.items()}}
+    settings = {
+        "rank": problem.rank,
+        "ridge": recipe.variants()[k][1],
+        "smooth": {str(n): v for n, v in recipe.smooth.items()},
+    }
     settings |= {"solver": recipe.solver.name, "held_out": recipe.held_out, "starts": recipe.starts, "seed": run.seed}
     status = outcome.status if outcome.status in (Status.INTERRUPTED, Status.TIME, Status.CALLBACK) else again.status
-    return replace(
-        again, method=method, held_out=score, settings=settings, status=status, history=outcome.history
-    )
+    return replace(again, method=method, held_out=score, settings=settings, status=status, history=outcome.history)
 
 
 def _problem(obs: Observations, recipe: Recipe, rank: int, ridge: float, quiet: bool) -> Problem:

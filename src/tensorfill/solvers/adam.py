@@ -39,7 +39,7 @@ class Adam(Solver):
     steps: int = 500
     batch: int | None = None
     beta1: float = 0.9
-    beta2: float = 0.999
+    beta2: float = 0.99
     schedule: str = "cosine"
 
     def __post_init__(self) -> None:

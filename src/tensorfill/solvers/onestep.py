@@ -101,4 +101,4 @@ class OneStep(Solver):
         return State(pack(new), {"k": state.numbers["k"] + 1, "alpha": alpha, "collapsed_at": ceiling}, value)
 
     def done(self, state: State, previous: State | None) -> Status | None:
-        return Status.COLLAPSED if all(not A.any() for A in state.factors) else None
+        return Status.COLLAPSED if any(not A.any() for A in state.factors) else None

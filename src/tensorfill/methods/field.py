@@ -1,0 +1,93 @@
+"""The recipe for fields: pictures, video, cubes: tensors with two smooth modes or more.
+
+Signed factors under a loss that reaches below zero, quadratic variation on the factors of the smooth modes, a little
+ridge on all, and a little isotropic total variation on X itself over the two roughest smooth modes; Adam on a cosine
+schedule from one constant component and small noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tensorfill.completion import Completion
+from tensorfill.data.observations import Observations
+from tensorfill.defaults import interelement_priors, stiffness
+from tensorfill.interelement.tensorspace import IsotropicTV, opponent
+from tensorfill.methods.base import Run
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.problem import Problem
+from tensorfill.solvers.adam import Adam
+from tensorfill.solvers.base import Solver
+from tensorfill.solvers.fit import solve
+from tensorfill.solvers.loop import Stopping
+
+EVALUATIONS = 1000
+
+
+@dataclass(frozen=True)
+class FieldRecipe:
+    """What to fit: every field decided, by the user or by the defaults."""
+
+    prior: NumericalPrior
+    rank: int
+    smooth: Mapping[int, float]
+    ridge: float
+    tv: float
+    solver: Solver
+
+
+def field_problem(obs: Observations, recipe: FieldRecipe) -> Problem:
+    """The problem this recipe minimises, in float32."""
+    return Problem(
+        obs,
+        rank=recipe.rank,
+        prior=recipe.prior,
+        interelement=interelement_priors(obs, dict(recipe.smooth), recipe.ridge),
+        tensorspace=tensorspace_tv(obs, tuple(recipe.smooth), recipe.tv, recipe.prior),
+        dtype=np.float32,
+    )
+
+
+def tensorspace_tv(
+    obs: Observations, modes: tuple[int, ...], weight: float, prior: NumericalPrior
+) -> IsotropicTV | None:
+    """TV over the first two smooth modes, in opponent colours where another mode has exactly three entries."""
+    if weight <= 0 or len(modes) < 2:
+        return None
+    colours = [n for n, length in enumerate(obs.shape) if length == 3 and n not in modes]
+    information, entry = stiffness(obs, prior)
+    size = entry**obs.ndim
+    return IsotropicTV(
+        weight * information / size,
+        modes=modes[:2],
+        corner=size / 128.0,  # one grey level of an ordinary picture
+        transform=opponent(3.0) if colours else None,
+        transform_mode=colours[0] if colours else None,
+    )
+
+
+def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:
+    """Fit on a fixed schedule: nothing is held out, for at 99 % missing every entry counts."""
+    problem = field_problem(obs, recipe)
+    limit = getattr(recipe.solver, "steps", EVALUATIONS)
+    done = solve(
+        problem,
+        recipe.solver,
+        init="constant",
+        stopping=Stopping(max_iter=run.max_iter or limit, tol=0.0, seconds=run.seconds),
+        seed=run.seed,
+        callback=run.callback,
+        checkpoint=run.checkpoint,
+        resume=run.resume,
+    )
+    settings = {"rank": recipe.rank, "smooth": {str(n): v for n, v in recipe.smooth.items()}, "ridge": recipe.ridge}
+    settings |= {"tv": recipe.tv, "solver": recipe.solver.name, "seed": run.seed}
+    return replace(done, method=method, settings=settings)
+
+
+def field_solver() -> Solver:
+    """Adam, for about a thousand gradient evaluations."""
+    return Adam(steps=EVALUATIONS)
