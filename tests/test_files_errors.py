@@ -13,6 +13,7 @@ from PIL import Image
 from tensorfill.data import atomic
 from tensorfill.data.files import FORMATS, FileError, read, read_mask, write
 
+NOISE = np.random.default_rng(0).integers(0, 256, (20, 20), dtype=np.uint8)
 GREY = np.arange(42, dtype=np.uint8).reshape(6, 7)
 
 
@@ -46,7 +47,7 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
     ("a.png", b"", {}, "it is empty."),
     ("a.png", b"hello", {}, "it is not a PNG picture."),
     ("a.png", picture("JPEG"), {}, "it is not a PNG picture; it looks like a JPEG picture."),
-    ("a.png", picture("PNG")[:60], {}, "image file is truncated (0 bytes not processed)."),
+    ("a.png", picture("PNG", NOISE)[:90], {}, "it is damaged or of an unknown kind (image file is truncated)."),
     ("a.png", picture("PNG", GREY.astype(np.uint16))[:60], {}, "the PNG is damaged or cut short."),
     ("a.png", picture("PNG"), {"variable": "x"}, "--variable means nothing for a PNG picture; leave it out."),
     ("a.png", picture("PNG"), {"value": "x"}, "--value means nothing for a PNG picture; leave it out."),
@@ -149,7 +150,7 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
 ]
 
 
-@pytest.mark.parametrize(("name", "contents", "options", "sentence"), BAD)
+@pytest.mark.parametrize(("name", "contents", "options", "sentence"), BAD, ids=range(len(BAD)))
 def test_bad_inputs(name, contents, options, sentence, tmp_path):
     path = tmp_path / name
     path.write_bytes(contents)
@@ -218,7 +219,7 @@ MASKS = [  # (contents, shape, sentence)
 ]
 
 
-@pytest.mark.parametrize(("contents", "shape", "sentence"), MASKS)
+@pytest.mark.parametrize(("contents", "shape", "sentence"), MASKS, ids=range(len(MASKS)))
 def test_bad_masks(contents, shape, sentence, tmp_path):
     path = tmp_path / "mask"
     path.write_bytes(contents)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.observations import Observations
+from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.interelement.quadratic import QuadraticVariation, Ridge
 from tensorfill.numerical.base import PRIORS, NumericalPrior
@@ -15,7 +16,7 @@ from tensorfill.numerical.base import PRIORS, NumericalPrior
 Array = NDArray[Any]
 
 SHORT = 8  # a mode shorter than this is a set of channels, not a line of positions
-SMOOTH_BELOW = 0.6  # a mode is smooth if neighbours differ less than this share of what strangers do
+SMOOTH_BELOW = 0.6  # a mode is smooth if near entries differ less than this share of what far ones do
 PAIRS = 30  # at least so many neighbouring pairs before believing it
 
 
@@ -24,44 +25,71 @@ def default_prior(obs: Observations) -> NumericalPrior:
     t = obs.values
     whole = bool(np.all(t == np.floor(t)))
     if whole and t.min() >= 0 and t.max() <= 1 and t.min() < t.max():
-        return PRIORS["bernoulli-logit"]()
+        return prior_for(obs, "bernoulli-logit")
     if whole and t.min() >= 0:
-        return PRIORS["poisson"]()
-    if t.min() > 0:
-        return PRIORS["gamma"]()
-    return PRIORS["normal"]()
+        return prior_for(obs, "poisson")
+    return prior_for(obs, "gamma" if t.min() > 0 else "normal")
 
 
-def roughness(
-    obs: Observations, mode: int, lags: tuple[int, ...] = (1, 2, 3), most: int = 200_000
-) -> tuple[float, int]:
-    """How much neighbours along a mode differ, relative to strangers: (ratio, pairs seen). 1 = not at all alike.
-
-    The mean squared difference of observed pairs up to three steps apart, over twice the variance. For ratios it does
-    not matter what the other indices are, so a sample of the observations serves.
+def prior_for(obs: Observations, given: NumericalPrior | str | None) -> NumericalPrior:
+    """The prior that was given, made from its name, or chosen. One made here fits the unit of the data: Normal has
+    their spread as sigma, and losses with a floor are exact from a thousandth of a typical value upwards.
     """
-    keys = obs.flat
-    values = obs.values.astype(np.float64)
+    if given is None:
+        return default_prior(obs)
+    prior = PRIORS.make(given)
+    if not isinstance(given, str):
+        return prior
+    spread = float(obs.values.astype(np.float64).std())
+    if given == "normal" and spread > 0:
+        return dataclasses.replace(prior, sigma=spread)  # type: ignore[call-arg]
+    sizes = np.abs(obs.values[obs.values != 0])
+    if hasattr(prior, "floor") and prior.x_domain.high == np.inf and len(sizes):
+        return dataclasses.replace(prior, floor=min(prior.floor, 1e-3 * prior.start(float(np.median(sizes)))))
+    return prior
+
+
+def default_held_out(obs: Observations) -> float:
+    """A fifth of the observed entries when there are few, a tenth from 5,000 on."""
+    return 0.2 if obs.nnz < 5000 else 0.1
+
+
+def roughness(obs: Observations, mode: int) -> tuple[float, int]:
+    """How much near entries along a mode differ, relative to far ones: (ratio, near pairs seen). 1 = no more alike.
+
+    Mean squared difference of observed pairs in one fibre (all other indices equal) up to three steps apart, over the
+    same for pairs at a third to two thirds of the mode's length.
+    """
+    length = obs.shape[mode]
+    near, pairs = _mean_square_difference(obs, mode, (1, 2, 3))
+    far, enough = _mean_square_difference(obs, mode, tuple(sorted({length // 3, length // 2, 2 * length // 3} - {0})))
+    return (near / far if pairs and enough and far > 0 else 1.0), pairs
+
+
+def _mean_square_difference(
+    obs: Observations, mode: int, lags: tuple[int, ...], most: int = 200_000
+) -> tuple[float, int]:
+    """Over observed pairs that differ by one of `lags` along `mode` and in nothing else: (mean, number of pairs)."""
+    keys, values = obs.flat, obs.values.astype(np.float64)
     stride = int(np.prod(obs.shape[mode + 1 :], dtype=np.int64))
     pick = slice(None) if len(keys) <= most else np.linspace(0, len(keys) - 1, most).astype(np.intp)
     total, pairs = 0.0, 0
     for lag in lags:
         inside = obs.indices[pick, mode] + lag < obs.shape[mode]
         wanted = keys[pick][inside] + lag * stride
-        at = np.searchsorted(keys, wanted)
-        found = (at < len(keys)) & (keys[np.minimum(at, len(keys) - 1)] == wanted)
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        found = keys[at] == wanted
         difference = values[at[found]] - values[pick][inside][found]
         total += float(difference @ difference)
         pairs += int(found.sum())
-    variance = float(values.var())
-    return (total / pairs / (2 * variance) if pairs and variance > 0 else 1.0), pairs
+    return total / max(pairs, 1), pairs
 
 
 def smooth_modes(obs: Observations) -> tuple[int, ...]:
     """The modes along which neighbours are alike: lines of pixels, hours, wavelengths."""
     out = []
     for n, length in enumerate(obs.shape):
-        if length >= SHORT and obs.size < 2**62:
+        if length >= SHORT and obs.size <= DENSE_LIMIT:
             ratio, pairs = roughness(obs, n)
             if pairs >= PAIRS and ratio < SMOOTH_BELOW:
                 out.append(n)
@@ -69,12 +97,12 @@ def smooth_modes(obs: Observations) -> tuple[int, ...]:
 
 
 def default_rank(obs: Observations, smooth: tuple[int, ...] = ()) -> int:
-    """Rank 300 where two modes or more are smooth (pictures: smoothness ties the numbers together), else about four
-    observations per free number, between the number of modes + 1 and 30.
+    """Up to 300 where two modes or more are smooth (pictures: smoothness ties the numbers together), else the largest
+    rank worth trying: two observations per free number, at most 80.
     """
     if len(smooth) >= 2:
         return int(min(300, max(obs.shape) * 2))
-    return int(np.clip(obs.nnz // (4 * sum(obs.shape)), obs.ndim + 1, 30))
+    return int(np.clip(obs.nnz // (2 * sum(obs.shape)), 1, 80))
 
 
 def stiffness(obs: Observations, prior: NumericalPrior) -> tuple[float, float]:

@@ -118,12 +118,19 @@ class Sum(InterElementPrior):
 
     def grad(self, A: Array) -> Array:
         """The sum of the gradients."""
-        return _total([term.grad(A) for term in self.terms])
+        G = self.terms[0].grad(A)  # a new array, ours to change
+        for term in self.terms[1:]:
+            G += term.grad(A)
+        return G
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:
         """Both sums."""
-        pairs = [term.value_and_grad(A) for term in self.terms]
-        return sum(value for value, _ in pairs), _total([G for _, G in pairs])
+        total, G = self.terms[0].value_and_grad(A)
+        for term in self.terms[1:]:
+            value, more = term.value_and_grad(A)
+            total += value
+            G += more
+        return total, G
 
     def prox(self, A: Array, step: float) -> Array:
         """One linear solve for quadratics; the proxes of `stacked` one after the other for non-smooth terms."""
@@ -143,7 +150,10 @@ class Sum(InterElementPrior):
 
     def matrix(self, n: int) -> Any:
         """The sum of the matrices."""
-        return _total([term.matrix(n) for term in self.terms])
+        Q = self.terms[0].matrix(n)
+        for term in self.terms[1:]:
+            Q = Q + term.matrix(n)
+        return Q
 
     def lipschitz(self, n: int) -> float:
         """The sum of the bounds."""
@@ -177,14 +187,6 @@ class Sum(InterElementPrior):
 def _sum_of(terms: list[InterElementPrior]) -> InterElementPrior | None:
     """Nothing, the one term, or the sum."""
     return Sum(tuple(terms)) if len(terms) > 1 else next(iter(terms), None)
-
-
-def _total(parts: list[Any]) -> Any:
-    """Sum of arrays or matrices, without the 0 that `sum` begins with."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
 
 
 def interelement_from_settings(settings: Mapping[str, Any]) -> InterElementPrior:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tensorfill.completion import Completion
 from tensorfill.data.observations import DENSE_LIMIT, Observations
-from tensorfill.defaults import default_prior, default_rank, default_ridge, default_smooth
+from tensorfill.defaults import default_held_out, default_rank, default_ridge, default_smooth, prior_for
 from tensorfill.methods.base import METHODS, Method, Run
-from tensorfill.methods.field import FieldRecipe, complete_field, field_solver
-from tensorfill.methods.table import Recipe, complete_table, make_solver
-from tensorfill.numerical.base import PRIORS, NumericalPrior
+from tensorfill.methods.field import DEFAULT_TV, FieldRecipe, complete_field, field_solver
+from tensorfill.methods.table import Recipe, complete_table, table_solver
+from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.base import SOLVERS, Solver
 
 
@@ -42,31 +42,31 @@ class Auto(Method):
     ridge: float | None = None
     tv: float | None = None
     solver: Solver | str | None = None
-    held_out: float = 0.1
+    held_out: float | None = None
     starts: int = 3
 
     def complete(self, obs: Observations, run: Run) -> Completion:
-        prior = default_prior(obs) if self.prior is None else PRIORS.make(self.prior)
+        prior = prior_for(obs, self.prior)
         obs.check_domain(prior.t_domain, type(prior).__name__)
         if self.smooth is None:
             smooth = default_smooth(obs, prior)
         else:
             smooth = {obs.mode(k): float(v) for k, v in self.smooth.items() if v}
         ridge = default_ridge(obs, prior) if self.ridge is None else float(self.ridge)
-        rank = default_rank(obs, tuple(smooth)) if self.rank is None else int(self.rank)
         if len(smooth) >= 2 and obs.size <= DENSE_LIMIT // 4:
+            rank = default_rank(obs, tuple(smooth)) if self.rank is None else int(self.rank)
             solver = field_solver() if self.solver is None else SOLVERS.make(self.solver)
-            tv = 1.0 if self.tv is None else float(self.tv)
+            tv = DEFAULT_TV if self.tv is None else float(self.tv)
             return complete_field(obs, FieldRecipe(prior, rank, smooth, ridge, tv, solver), run, self.name)
         recipe = Recipe(
             prior,
-            rank,
-            smooth,
-            ridge,
-            make_solver(self.solver),
-            self.held_out,
-            self.starts,
-            rank_given=self.rank is not None,
+            rank=self.rank,
+            most=default_rank(obs),
+            smooth=smooth,
+            ridge=ridge,
             ridge_given=self.ridge is not None,
+            solver=table_solver(self.solver),
+            held_out=default_held_out(obs) if self.held_out is None else self.held_out,
+            starts=self.starts,
         )
         return complete_table(obs, recipe, run, self.name)

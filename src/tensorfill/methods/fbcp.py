@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.checks import check_above
 from tensorfill.methods.modes import long_modes
 from tensorfill.models.cp import CP
 from tensorfill.record import Status
@@ -50,12 +51,9 @@ class FBCP(ArrayMethod):
     peak: ClassVar[float] = 255.0
 
     def __post_init__(self) -> None:
-        if self.rank is not None and self.rank < 1:
-            msg = f"rank must be >= 1, or None for the longest side up to 100; got {self.rank}."
-            raise ValueError(msg)
-        if not self.precision > 0:
-            msg = f"precision must be > 0; got {self.precision}."
-            raise ValueError(msg)
+        check_above(self, 0, "precision", "max_iter")
+        if self.rank is not None:
+            check_above(self, 1, "rank", included=True)
 
     def first_rank(self, shape: Sequence[int]) -> int:
         """The number of components to start from."""
@@ -128,6 +126,10 @@ class FBCPMP(FBCP):
 
     assumes: ClassVar[str] = "low CP rank, and neighbouring indices of the modes longer than 4 carry similar values"
     use_when: ClassVar[str] = "pictures with most entries missing, noise level and rank unknown"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_above(self, 0, "mixing", included=True)
 
     def _draw(self, shape: Sequence[int], R: int, rng: np.random.Generator) -> list[Array]:
         return [rng.random((length, R)) for length in shape]

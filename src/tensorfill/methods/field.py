@@ -25,6 +25,7 @@ from tensorfill.solvers.fit import solve
 from tensorfill.solvers.loop import Stopping
 
 EVALUATIONS = 1000
+DEFAULT_TV = 0.005  # in units of the loss of a typical entry per typical difference
 
 
 @dataclass(frozen=True)

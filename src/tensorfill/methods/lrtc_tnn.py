@@ -25,7 +25,8 @@ class LRTCTNN(HaLRTC):
 
     Attributes
     ----------
-    theta : r_i = ceil(theta I_i); None: 0.25, 0.2, 0.1 at 30, 70, 90 % missing and in between by lines
+    theta : r_i = ceil(theta I_i); None: 0.35 times the observed share, so that the free part stays within what the
+        observed entries determine (the authors take 0.25, 0.2, 0.1 at 30, 70, 90 % missing, too many at 90 %)
     """
 
     reference: ClassVar[str] = (
@@ -45,9 +46,7 @@ class LRTCTNN(HaLRTC):
             check_above(self, 0, "theta", included=True)
 
     def keep(self, data: Dense) -> list[int]:
-        theta = self.theta
-        if theta is None:
-            theta = float(np.interp(1 - data.share, (0.3, 0.7, 0.9), (0.25, 0.2, 0.1)))
+        theta = 0.35 * data.share if self.theta is None else self.theta
         # At least one value stays under the penalty: with all of them free, any filling would be optimal.
         return [min(math.ceil(theta * size), self._rank_limit(data, n) - 1) for n, size in enumerate(data.T.shape)]
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.checks import check_above
 from tensorfill.methods.modes import long_modes
 from tensorfill.models.cp import CP
 from tensorfill.record import Status
@@ -43,12 +44,10 @@ class _SPC(ArrayMethod):
     def __post_init__(self) -> None:
         for value in np.atleast_1d(self.rho):
             if not (np.isfinite(value) and value >= 0):
-                msg = f"rho must be >= 0, one number or one per mode; got {self.rho}."
+                msg = f"rho of method {self.name!r} must be >= 0, one number or one per mode; got {self.rho}."
                 raise ValueError(msg)
-        for name, low in (("nu", 0), ("sweep", 1), ("tol", 0), ("max_iter", 0)):
-            if not getattr(self, name) >= low:
-                msg = f"{name} must be >= {low}; got {getattr(self, name)}."
-                raise ValueError(msg)
+        check_above(self, 0, "nu", "tol", included=True)
+        check_above(self, 0, "sdr", "sweep", "max_iter")
 
     def refuses(self, obs: Observations) -> str | None:
         """Rho given per mode must match the tensor."""

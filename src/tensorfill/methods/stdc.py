@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.checks import check_above
 from tensorfill.methods.modes import long_modes
 from tensorfill.methods.thresholding import safe_svd, unfold
 from tensorfill.record import Status
@@ -27,11 +29,24 @@ LONGEST = 4096  # a factor is square: beyond this side its decomposition takes m
 
 
 def default_omega(share: float) -> float:
-    """Weight of the core by the observed share: 0.16 from 20 % on, 2 at 10 %, 10 up to 5 %, log-linear between.
+    """Weight of the core by the observed share: 0.16 from 20 % on, 2 at 10 %, 10 at 5 %, 30 up to 1 %.
 
     The authors' scripts use 0.1 .. 4 from 60 to 90 % missing: the sparser the data, the more the core must be held.
     """
-    return float(10 ** np.interp(share, [0.05, 0.1, 0.2], np.log10([10.0, 2.0, 0.16])))
+    return _between(share, [0.01, 0.05, 0.1, 0.2], [30.0, 10.0, 2.0, 0.16])
+
+
+def default_kappa(share: float) -> float:
+    """Weight of the graphs by the observed share: the authors' 10^0.2 down to 5 %, then rising to 40 at 1 %.
+
+    With the authors' value the zeros that X starts from in the gaps stay there when 1 % is observed.
+    """
+    return _between(share, [0.01, 0.05], [40.0, 10**0.2])
+
+
+def _between(share: float, shares: Sequence[float], values: Sequence[float]) -> float:
+    """Log-linear interpolation, constant outside."""
+    return float(np.exp(np.interp(share, shares, np.log(values))))
 
 
 @METHODS.register("stdc")
@@ -44,7 +59,7 @@ class STDC(ArrayMethod):
 
     omega: float | None = None  # weight of ||Z||^2; None: `default_omega` of the observed share
     tau: float = 0.1  # the paper's delta
-    kappa: float = 10**0.2  # weight of the graphs
+    kappa: float | None = None  # weight of the graphs; None: `default_kappa` of the observed share
     growth: float = 1.1  # of the penalty mu
     max_iter: int = 50  # accuracy peaks early and then sinks: more iterations are not better
 
@@ -55,6 +70,11 @@ class STDC(ArrayMethod):
     assumes: ClassVar[str] = "low Tucker rank, and neighbouring indices of the modes longer than 4 are related"
     use_when: ClassVar[str] = "pictures with 50 to 90 % missing, in seconds"
     peak: ClassVar[None] = None  # scale-free
+
+    def __post_init__(self) -> None:
+        check_above(self, 0, "tau", "max_iter")
+        check_above(self, 1, "growth", included=True)
+        check_above(self, 0, *(name for name in ("omega", "kappa") if getattr(self, name) is not None))
 
     def refuses(self, obs: Observations) -> str | None:
         """Every factor is a square matrix of its mode's length."""
@@ -84,7 +104,7 @@ class STDC(ArrayMethod):
         for n in modes:
             others = {m: (V[m][2] * V[m][1]) @ V[m][0].T for m in modes if m != n}
             B = unfold(multiply(Z, others), n)
-            V[n] = self.factor_step(V[n], B, unfold(target, n), mu)
+            V[n] = self.factor_step(data, V[n], B, unfold(target, n), mu)
         Z, Xt = self.core(data, target, V, mu)
         X = np.where(data.O, data.T, Xt - Y / mu)
         Y = np.where(data.O, Y + mu * (X - Xt), 0.0)  # off the mask X - Xt = -Y/mu, so Y is exactly 0 there
@@ -94,15 +114,16 @@ class STDC(ArrayMethod):
         return State(arrays, {"k": state.numbers["k"] + 1, "mu": self.growth * mu})
 
     def factor_step(
-        self, V: tuple[Array, Array, Array], B: Array, target: Array, mu: float
+        self, data: Dense, V: tuple[Array, Array, Array], B: Array, target: Array, mu: float
     ) -> tuple[Array, Array, Array]:
         """One proximal gradient step on V_k: U, s, W of the new factor."""
         U, s, W = V
         full = (U * s) @ W.T
-        A = self.kappa**2 / (2 * self.tau) * neighbour_laplacian(len(full))
+        kappa = default_kappa(data.share) if self.kappa is None else self.kappa
+        graph = kappa**2 / self.tau  # ||2 A_k||_2, the Laplacian being of norm 1
         G = B @ B.T
-        grad = 2 * full @ A + mu * G @ full - B @ target.T
-        lip = np.linalg.eigvalsh(2 * A)[-1] + mu * np.linalg.eigvalsh(G)[-1]
+        grad = graph * full @ neighbour_laplacian(len(full)) + mu * G @ full - B @ target.T
+        lip = graph + mu * np.linalg.eigvalsh(G)[-1]
         U, s, Vh = safe_svd(full - grad / lip)
         s = s - 1.0 / lip
         rank = np.count_nonzero(s > 0)
@@ -132,6 +153,7 @@ class STDC(ArrayMethod):
         return state.arrays["X"]
 
 
+@lru_cache(maxsize=8)
 def neighbour_laplacian(length: int) -> Array:
     """D - W of the weights exp(-|i - j|), scaled to spectral norm 1: (I, I)."""
     i = np.arange(length)
@@ -139,7 +161,9 @@ def neighbour_laplacian(length: int) -> Array:
     np.fill_diagonal(W, 0.0)
     L = np.diag(W.sum(axis=1)) - W
     largest = np.linalg.eigvalsh(L)[-1]
-    return L / largest if largest > 0 else L
+    L = L / largest if largest > 0 else L
+    L.setflags(write=False)  # shared by all runs
+    return L
 
 
 def multiply(X: Array, matrices: dict[int, Array]) -> Array:

@@ -1,13 +1,15 @@
 """The recipe for tables: tensors whose modes are not lines of pixels. Held-out entries decide everything.
 
-A few starts differ in rank and ridge. All begin at the per-mode means, so iteration 0 is that model; a fit must beat it
-on held-out entries by more than chance, or the means are what is returned. The winner is fitted again to all entries.
+The per-mode means come first. Then fits of growing rank compete on held-out entries, each stopped when its own
+held-out error no longer falls; then a stiffer ridge and a few other random starts. The winner must beat the means by
+more than chance, or the means are returned. It is fitted again to all entries, for as long as served it best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,132 +23,192 @@ from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
-from tensorfill.record import History, Status
+from tensorfill.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver
 from tensorfill.solvers.fit import Fit, solve
+from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
 
 Array = NDArray[Any]
 
 FEWEST = 30  # with fewer observations nothing can be held out: the means it is
+LADDER = (1, 2, 3, 5, 8, 12, 18, 26, 38, 55, 80)
 STOPPING = Stopping(max_iter=200, tol=1e-7, patience=5)
+ENDED_EARLY = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to fit: every field decided, by the user or by the defaults."""
+    """What to fit: every field decided, by the user or by the defaults; `rank` None means the ladder up to `most`."""
 
     prior: NumericalPrior
-    rank: int
+    rank: int | None
+    most: int
     smooth: Mapping[int, float]
     ridge: float
+    ridge_given: bool
     solver: Solver
     held_out: float
     starts: int
-    rank_given: bool = False
-    ridge_given: bool = False
-
-    def variants(self) -> list[tuple[int, float]]:
-        """(rank, ridge) of each start: as chosen, stiffer, smaller; what the user gave stays as it is."""
-        smaller = self.rank if self.rank_given else max(2, self.rank // 3)
-        stiffer = self.ridge if self.ridge_given else 10 * self.ridge
-        ladder = [(self.rank, self.ridge), (self.rank, stiffer), (smaller, self.ridge), (smaller, stiffer)]
-        return [ladder[k % len(ladder)] for k in range(self.starts)]
 
 
-def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> Completion:
-    """Fit, choose and refit."""
-    if obs.nnz < FEWEST or recipe.held_out == 0:
-        return _without_held_out(obs, recipe, run, method)
-    split_rng, *rngs = (np.random.default_rng(s) for s in np.random.SeedSequence(run.seed).spawn(1 + recipe.starts))
-    kept, aside = obs.split(recipe.held_out, split_rng)
-    stopping = replace(STOPPING, max_iter=run.max_iter or STOPPING.max_iter, seconds=run.seconds)
-    tried = []
-    for k, (rank, ridge) in enumerate(recipe.variants()):
-        problem = _problem(obs, recipe, rank, ridge, quiet=k > 0)
-        fit = Fit(problem.on(kept), recipe.solver, initial_factors(problem.on(kept), "means", rngs[k]), aside)
-        outcome = run_loop(fit, stopping=stopping, rng=rngs[k], callback=run.callback, **_file(run, k, fit))
-        tried.append((fit.score(outcome.state), k, problem, fit, outcome))
-        if outcome.status in (Status.INTERRUPTED, Status.CALLBACK):
-            break
-    score, k, problem, fit, outcome = min(tried, key=lambda item: item[:2])
-    iterations = outcome.best_iteration
-    if not _beats_start(fit, outcome, aside):
-        iterations, score = 0, fit.score(run_start(fit))
-    again = _again(problem, recipe, run, k, iterations, outcome)
-    settings = {
-        "rank": problem.rank,
-        "ridge": recipe.variants()[k][1],
-        "smooth": {str(n): v for n, v in recipe.smooth.items()},
-    }
-    settings |= {"solver": recipe.solver.name, "held_out": recipe.held_out, "starts": recipe.starts, "seed": run.seed}
-    status = outcome.status if outcome.status in (Status.INTERRUPTED, Status.TIME, Status.CALLBACK) else again.status
-    return replace(again, method=method, held_out=score, settings=settings, status=status, history=outcome.history)
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A fit that took part."""
+
+    rank: int
+    ridge: float
+    seed: int
+    fit: Fit
+    outcome: Outcome
+
+    @cached_property
+    def losses(self) -> Array:
+        """Loss of each held-out entry, (held out,)."""
+        return held_out_losses(self.fit, self.outcome.state.factors)
+
+    @property
+    def score(self) -> float:
+        return float(np.average(self.losses, weights=self.fit.held_out.weights))  # type: ignore[union-attr]
 
 
-def _problem(obs: Observations, recipe: Recipe, rank: int, ridge: float, quiet: bool) -> Problem:
+def held_out_losses(fit: Fit, factors: list[Array]) -> Array:
+    """Loss of the model at each held-out entry, (held out,)."""
+    aside: Observations = fit.held_out  # type: ignore[assignment]
+    x = CP(factors).at(aside.indices).astype(np.float64)
+    return fit.problem.prior.nll(aside.values.astype(np.float64), x)  # type: ignore[union-attr]
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """The observations split once, and fits that compete on the part held out."""
+
+    obs: Observations
+    kept: Observations
+    aside: Observations
+    recipe: Recipe
+    run: Run
+
+    def enter(self, rank: int, ridge: float, start: int, limit: int | None = None) -> Candidate:
+        """One fit; `limit` iterations at most."""
+        problem = table_problem(self.kept, self.recipe, rank, ridge)
+        rng = np.random.default_rng([self.run.seed, 1 + start])
+        fit = Fit(problem, self.recipe.solver, initial_factors(problem, first_guess(problem), rng), self.aside)
+        longest = self.run.max_iter or STOPPING.max_iter
+        stopping = replace(STOPPING, max_iter=longest if limit is None else limit, seconds=self.run.seconds)
+        outcome = run_loop(
+            fit,
+            stopping=stopping,
+            rng=rng,
+            callback=self.run.callback,
+            **self._file(f"{rank}-{ridge:.3g}-{start}", fit),
+        )
+        return Candidate(rank, ridge, start, fit, outcome)
+
+    def _file(self, name: str, fit: Fit) -> dict[str, Any]:
+        """Each fit has a checkpoint of its own beside the one named: run.npz.2-0.1-0, ..."""
+        if self.run.checkpoint is None:
+            return {}
+        mark = f"{fit.problem.fingerprint()} {fit.solver!r} {self.run.seed} {name}"
+        return {"checkpoint": f"{self.run.checkpoint}.{name}", "resume": self.run.resume, "fingerprint": mark}
+
+    def hold(self) -> Iterator[Candidate]:
+        """All fits, in the order in which they are worth trying."""
+        r = self.recipe
+        best, worse = None, 0
+        for rank in [r.rank] if r.rank is not None else [k for k in LADDER if k <= r.most] or [1]:
+            now = self.enter(rank, r.ridge, 0)
+            yield now
+            worse = 0 if best is None or now.score < best.score else worse + 1
+            best = now if worse == 0 else best
+            if worse == 2:
+                break
+        assert best is not None
+        if not r.ridge_given:
+            yield self.enter(best.rank, 10 * r.ridge, 0)
+        for start in range(1, r.starts):
+            yield self.enter(best.rank, best.ridge, start)
+
+
+def table_problem(obs: Observations, recipe: Recipe, rank: int, ridge: float, *, quiet: bool = True) -> Problem:
+    """The problem of one fit."""
     penalties = interelement_priors(obs, dict(recipe.smooth), ridge)
     return Problem(obs, rank=rank, prior=recipe.prior, interelement=penalties, dtype=np.float64, quiet=quiet)
 
 
-def run_start(fit: Fit) -> Any:
-    """The state of iteration 0."""
-    return fit.init(np.random.default_rng(0))
+def first_guess(problem: Problem) -> str:
+    """The per-mode means where the rank can hold them (one component if x > 0, else one per mode)."""
+    needed = 1 if problem.prior.x_domain.low >= 0 else len(problem.shape)  # type: ignore[union-attr]
+    return "means" if problem.rank >= needed else "constant"
 
 
-def _beats_start(fit: Fit, outcome: Outcome, aside: Observations) -> bool:
-    """Is the fit better than the means on held-out entries, by more than one standard error of the difference?"""
-    prior, t = fit.problem.prior, aside.values.astype(np.float64)
-    before, after = (
-        prior.nll(t, CP(factors).at(aside.indices).astype(np.float64))  # type: ignore[union-attr]
-        for factors in (run_start(fit).factors, outcome.state.factors)
+def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> Completion:
+    """Hold the contest, then fit the winner to everything."""
+    warn_about = table_problem(obs, recipe, recipe.rank or 1, recipe.ridge, quiet=False)
+    means_rank = 1 if first_guess(warn_about) == "means" else obs.ndim
+    if recipe.held_out == 0:
+        return _fit_all(obs, recipe, run, method, recipe.rank or recipe.most, recipe.ridge, 0, None)
+    if obs.nnz < FEWEST:
+        return _fit_all(obs, recipe, run, method, max(means_rank, recipe.rank or 1), recipe.ridge, 0, 0)
+    kept, aside = obs.split(recipe.held_out, np.random.default_rng([run.seed, 0]))
+    contest = Contest(obs, kept, aside, recipe, run)
+    means = contest.enter(means_rank, recipe.ridge, 0, limit=0)
+    tried = [means]
+    for candidate in contest.hold():
+        tried.append(candidate)
+        if candidate.outcome.status in ENDED_EARLY:
+            break
+    winner = min(tried[1:], key=lambda c: c.score)
+    iterations = winner.outcome.best_iteration
+    gain = means.losses - winner.losses
+    if not gain.mean() > 0.5 * gain.std() / np.sqrt(len(gain)):  # half a standard error of the paired difference
+        winner, iterations = means, 0
+    done = _fit_all(
+        obs,
+        recipe,
+        replace(run, checkpoint=None, callback=None),
+        method,
+        winner.rank,
+        winner.ridge,
+        winner.seed,
+        iterations,
     )
-    gain = before - after
-    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+    last = tried[-1].outcome.status
+    settings = {**done.settings, "held_out": recipe.held_out, "starts": recipe.starts}
+    return replace(
+        done,
+        held_out=winner.score,
+        history=winner.outcome.history,
+        status=last if last in ENDED_EARLY else Status.HELD_OUT,
+        settings=settings,
+    )
 
 
-def _again(problem: Problem, recipe: Recipe, run: Run, k: int, iterations: int, outcome: Outcome) -> Completion:
-    """The winner on all observations, for as many iterations as served it best; at most as long as it took before."""
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed).spawn(1 + recipe.starts)[1 + k])
+def _fit_all(
+    obs: Observations, recipe: Recipe, run: Run, method: str, rank: int, ridge: float, start: int, limit: int | None
+) -> Completion:
+    """One fit to all observations, for `limit` iterations (None: until it converges)."""
+    problem = table_problem(obs, recipe, rank, ridge)
+    rng = np.random.default_rng([run.seed, 1 + start])
+    longest = run.max_iter or STOPPING.max_iter
     done = solve(
         problem,
         recipe.solver,
-        init=initial_factors(problem, "means", rng),
-        stopping=Stopping(max_iter=iterations, tol=0.0),
-        seed=run.seed,
-    )
-    status = Status.HELD_OUT if done.status in (Status.ITERATIONS, Status.FINISHED) else done.status
-    return replace(done, status=status, history=History(outcome.history.rows))
-
-
-def _without_held_out(obs: Observations, recipe: Recipe, run: Run, method: str) -> Completion:
-    """Too few observations to hold any out (or the user said so): a short fit if the user did, else the means."""
-    problem = _problem(obs, recipe, recipe.rank, recipe.ridge, quiet=False)
-    limit = 0 if recipe.held_out > 0 else (run.max_iter or STOPPING.max_iter)
-    done = solve(
-        problem,
-        recipe.solver,
-        init="means",
-        stopping=Stopping(max_iter=limit, tol=STOPPING.tol, seconds=run.seconds),
+        init=initial_factors(problem, first_guess(problem), rng),
+        stopping=Stopping(max_iter=longest, tol=1e-7, seconds=run.seconds)
+        if limit is None
+        else Stopping(max_iter=limit, tol=0.0),
         seed=run.seed,
         callback=run.callback,
         checkpoint=run.checkpoint,
         resume=run.resume,
     )
-    return replace(done, method=method)
+    settings = {"rank": rank, "ridge": ridge, "smooth": {str(n): v for n, v in recipe.smooth.items()}}
+    settings |= {"solver": recipe.solver.name, "seed": run.seed}
+    return replace(done, method=method, settings=settings)
 
 
-def _file(run: Run, k: int, fit: Fit) -> dict[str, Any]:
-    """Each start has a checkpoint of its own beside the one named: run.npz.0, run.npz.1, ..."""
-    if run.checkpoint is None:
-        return {}
-    name = f"{fit.problem.fingerprint()} {fit.solver!r} {run.seed} {k}"
-    return {"checkpoint": f"{run.checkpoint}.{k}", "resume": run.resume, "fingerprint": name}
-
-
-def make_solver(given: Solver | str | None) -> Solver:
+def table_solver(given: Solver | str | None) -> Solver:
     """The user's, or L-BFGS-B in short bursts, so that held-out entries are looked at often."""
-    from tensorfill.solvers.lbfgsb import LBFGSB
-
     return LBFGSB(burst=5, memory=10) if given is None else SOLVERS.make(given)

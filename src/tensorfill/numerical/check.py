@@ -13,11 +13,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tensorfill.numerical.base import Array, Interval, NumericalPrior
+from tensorfill.numerical.base import Array, NumericalPrior
+from tensorfill.numerical.trials import SIZE, derivative, draw, entries, steps
 
-SIZE = 400  # entries drawn for the derivatives
 DRAWS = 20_000  # samples per model value
-EPS = np.finfo(float).eps
 DTYPES = (np.float64, np.float32)
 
 
@@ -44,62 +43,6 @@ def check_numerical_prior(prior: NumericalPrior, *, seed: int = 0) -> None:
     _check_copies(prior)
 
 
-def derivative(f: Callable[[Array], Array], x: Array, step: Array, levels: int = 8) -> tuple[Array, Array]:
-    """d f / dx entry by entry: central differences, halved steps, Richardson's extrapolation (Ridders 1982).
-
-    x, step: (n,) float64. Returns the value of the tableau with the smallest estimated error, and that error.
-    """
-    best, error = np.zeros_like(x), np.full_like(x, np.inf)
-    row: list[Array] = []
-    for level in range(levels):
-        h = step / 2**level
-        up, down = x + h, x - h
-        right, left = f(up), f(down)
-        new = [(right - left) / (up - down)]
-        rounding = EPS * np.maximum(np.abs(right), np.abs(left)) / h
-        for k, previous in enumerate(row):
-            new.append(new[k] + (new[k] - previous) / (4.0 ** (k + 1) - 1))
-            guess = np.maximum(np.abs(new[k + 1] - new[k]), np.abs(new[k + 1] - previous)) + rounding
-            better = guess < error
-            best, error = np.where(better, new[k + 1], best), np.where(better, guess, error)
-        row = new
-    return best, error
-
-
-def draw(domain: Interval, rng: np.random.Generator, n: int) -> Array:
-    """(n,) float64 values inside the domain, of many magnitudes; its edges too where they belong to it."""
-    size = 10.0 ** rng.uniform(-2, 2, n)
-    if np.isfinite(domain.low) and np.isfinite(domain.high):
-        values = domain.low + (domain.high - domain.low) * rng.uniform(0.02, 0.98, n)
-    elif np.isfinite(domain.low):
-        values = domain.low + size
-    elif np.isfinite(domain.high):
-        values = domain.high - size
-    else:
-        values = size * rng.normal(size=n)
-    if domain.whole:
-        values = np.round(values)
-    for k, edge in enumerate((domain.low, domain.high)):
-        if np.isfinite(edge) and (domain.low_inclusive, domain.high_inclusive)[k]:
-            values[k::10] = edge
-    return values
-
-
-def entries(prior: NumericalPrior, rng: np.random.Generator, n: int = SIZE) -> tuple[Array, Array]:
-    """Pairs (t, x), (n,) each: x all over its domain, near the datum's own x, and about the ends of the domain."""
-    t = draw(prior.t_domain, rng, n)
-    x = draw(prior.x_domain, rng, n)
-    floor = getattr(prior, "floor", 1e-3)
-    third = n // 3
-    for i in range(third):
-        x[i] = prior.start(float(t[i])) * (1 + 0.3 * rng.normal()) + 0.1 * rng.normal()
-    ends = [end for end in (prior.x_domain.low, prior.x_domain.high) if np.isfinite(end)]
-    for k, end in enumerate(ends):
-        chosen = slice(third + k, 2 * third, 2)
-        x[chosen] = end + floor * rng.uniform(-5, 5, len(x[chosen]))
-    return t, x
-
-
 def _fail(prior: NumericalPrior, sentence: str) -> NoReturn:
     msg = f"{type(prior).__name__}: {sentence}"
     raise AssertionError(msg)
@@ -111,19 +54,10 @@ def _first(wrong: Array, *arrays: Array) -> list[Any]:
     return [np.broadcast_to(a, wrong.shape).flat[place].item() for a in arrays]
 
 
-def _steps(prior: NumericalPrior, x: Array) -> Array:
-    """First steps of the differences: a tenth of the way to the nearest end of the domain, or of the scale of x."""
-    step = 0.1 * (1 + np.abs(x))
-    for end in (prior.x_domain.low, prior.x_domain.high):
-        if np.isfinite(end):
-            step = np.minimum(step, 0.1 * np.abs(x - end) + 1e-9)
-    return step
-
-
 def _check_derivative(prior: NumericalPrior, what: str, of: str, t: Array, x: Array) -> None:
     got = getattr(prior, what)(t, x)
     f = getattr(prior, of)
-    expected, error = derivative(lambda z: f(t, z), x, _steps(prior, x))
+    expected, error = derivative(lambda z: f(t, z), x, steps(prior, x))
     # A derivative near 0 is judged by what is usual here, and by the size of f.
     usual = 1e-3 * np.median(np.abs(expected)) + 1e-4 * np.abs(f(t, x)) / (1 + np.abs(x))
     scale = np.maximum(np.abs(expected), usual)
@@ -220,10 +154,10 @@ def _check_extremes(prior: NumericalPrior) -> None:
     for end in (prior.x_domain.low, prior.x_domain.high):
         if np.isfinite(end):
             points += [end, end + floor, end - floor, end - 2 * floor, end + 2 * floor]
-    x, t = np.meshgrid([sign * p for p in points for sign in (1, -1)], _some_t(prior))
+    x, t = map(np.ravel, np.meshgrid([sign * p for p in points for sign in (1, -1)], _some_t(prior)))
     for dtype in DTYPES:
         for name, method in _methods(prior):
-            got = np.asarray(method(t.ravel().astype(dtype), x.ravel().astype(dtype)))
+            got = np.asarray(method(t.astype(dtype), x.astype(dtype)))
             wrong = ~np.isfinite(np.broadcast_to(got, t.size))
             if wrong.any():
                 t0, x0, a = _first(wrong, t, x, got)
@@ -279,7 +213,7 @@ def _check_mean(prior: NumericalPrior, rng: np.random.Generator) -> None:
             _fail(
                 prior,
                 f"the loss must be lowest where mean(x) = t; at x = {x0:.9g} and t = mean(x) = {m0:.9g} its "
-                f"derivative is {g0:.9g}. Is `mean` the inverse of the link?",
+                f"derivative is {g0:.9g}. Either grad is wrong, or mean is not what x stands for.",
             )
 
 

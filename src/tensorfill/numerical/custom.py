@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from tensorfill.numerical.base import PRIORS, REAL, Array, Interval
-from tensorfill.numerical.check import _steps, check_numerical_prior, derivative, entries
+from tensorfill.numerical.check import check_numerical_prior
 from tensorfill.numerical.expression import as_entries, compile_expression
 from tensorfill.numerical.extend import Extended
+from tensorfill.numerical.trials import derivative, entries, steps
 
 Loss = Callable[[Array, Array], Array]
 Domain = Interval | Sequence[float | None] | Mapping[str, Any]
@@ -74,8 +75,7 @@ class Custom(Extended):
             "expected": mean,
             "floor": floor,
         }
-        for name, value in given.items():
-            object.__setattr__(self, name, value)
+        self._set(given)
         self.__post_init__()
         self._compile()
         if check:
@@ -91,19 +91,24 @@ class Custom(Extended):
     def _compile(self) -> None:
         """Set the entry-wise functions that Extended calls."""
         found: dict[str, Callable[..., Any]] = {}
-        if isinstance(self.loss, str):
-            found["_nll"], found["_grad"], found["_curv"] = map(_wrap, compile_expression(self.loss))
-        else:
-            found["_nll"] = _wrap(self.loss)
-            found["_grad"] = _wrap(self.slope) if self.slope is not None else self._found_slope()
         if isinstance(self.expected, str):
             text = compile_expression(self.expected, orders=0)[0]
             found["_mean"] = lambda x: as_entries(text(x, x), x)
         elif self.expected is not None:
             function = self.expected
             found["_mean"] = lambda x: as_entries(function(x), x)
-        for name, function in found.items():
-            object.__setattr__(self, name, function)
+        self._set(found)
+        if isinstance(self.loss, str):
+            formulas = compile_expression(self.loss)
+            found = dict(zip(("_nll", "_grad", "_curv"), map(_wrap, formulas), strict=False))
+        else:
+            slope = _wrap(self.slope) if self.slope is not None else self._found_slope()
+            found = {"_nll": _wrap(self.loss), "_grad": slope}
+        self._set(found)
+
+    def _set(self, found: Mapping[str, Any]) -> None:
+        for name, value in found.items():
+            object.__setattr__(self, name, value)
 
     def _found_slope(self) -> Loss:
         """The derivative of a bare function, in float64, by the better of two ways."""
@@ -111,7 +116,7 @@ class Custom(Extended):
 
         def differences(t: Array, z: Array) -> Array:
             t, wide = t.astype(float), z.astype(float)
-            step = np.minimum(0.5 * _steps(self, wide), 0.05 * (1 + np.abs(wide)))
+            step = np.minimum(0.5 * steps(self, wide), 0.05 * (1 + np.abs(wide)))
             return derivative(lambda u: loss(t, u), wide, step, levels=6)[0].astype(z.dtype)
 
         def complex_step(t: Array, z: Array) -> Array:

@@ -7,6 +7,7 @@ listed here are rebuilt with SymPy, which differentiates and writes NumPy code.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,8 @@ FUNCTIONS = [
 def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Array], Array]]:
     """Functions of (t, x): the expression itself and its first `orders` derivatives in x.
 
-    They keep float32 and may return a scalar where the expression does not depend on x.
+    They keep float32. The list is shorter for a loss with a kink, such as |x - t|: its second derivative, 0 wherever
+    it exists, would mislead a Newton-like step.
     """
     try:
         import sympy
@@ -54,11 +56,16 @@ def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Arra
         raise ValueError(msg) from err
     formula = sympy.sympify(_build(tree, names, text, sympy))
     modules: list[Any] = [{"softplus": softplus, "expit": sigmoid}, "numpy"]
-    found = []
-    for _ in range(orders + 1):
-        found.append(sympy.lambdify((t, x), formula, modules=modules, cse=True))
+    found: list[Callable[[Array, Array], Array]] = []
+    while len(found) <= orders and not formula.has(sympy.DiracDelta):
+        found.append(_spread(sympy.lambdify((t, x), formula, modules=modules, cse=True)))
         formula = sympy.diff(formula, x)
     return found
+
+
+def _spread(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], Array]:
+    """The function, answering with an array even where the formula is a constant."""
+    return lambda t, x: np.broadcast_to(function(t, x), x.shape)
 
 
 def _vocabulary(sympy: Any) -> dict[str, Any]:
@@ -111,9 +118,7 @@ def _build(node: ast.AST, names: dict[str, Any], text: str, sympy: Any) -> Any:
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return part(left) / part(right)
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            base, power = part(left), part(right)
-            # Whole powers of whole numbers could be made to fill the memory: those are rounded.
-            return (sympy.Float(base) if base.is_Integer else base) ** power
+            return _power(part(left), part(right), text, sympy)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
             return names[name](*(part(a) for a in args))
     word = ast.unparse(node)
@@ -125,10 +130,21 @@ def _build(node: ast.AST, names: dict[str, Any], text: str, sympy: Any) -> Any:
     raise ValueError(msg)
 
 
+def _power(base: Any, power: Any, text: str, sympy: Any) -> Any:
+    """The power; of two numbers in floating point, since exact ones (9**9**9**9) never end."""
+    if not (base.is_number and power.is_number):
+        return base**power
+    try:
+        return sympy.Float(math.pow(float(base), float(power)))
+    except (OverflowError, ValueError, TypeError) as err:
+        msg = f"A formula may contain numbers up to 1e308; {text!r} has a power that is none."
+        raise ValueError(msg) from err
+
+
 def as_entries(values: Any, like: Array) -> Array:
     """Answers of a user's function as a new array of the shape and dtype of `like`."""
     answer = np.asarray(values)
-    if answer.shape not in ((), like.shape):
+    if answer.shape != like.shape:
         msg = f"A loss must answer entry by entry, with shape {like.shape} here; it gave {answer.shape}."
         raise ValueError(msg)
-    return np.array(np.broadcast_to(answer, like.shape), dtype=like.dtype)
+    return np.array(answer, dtype=like.dtype)

@@ -18,9 +18,9 @@ where the loss is convex, and untouched for x >= floor.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.numerical.base import Array, NumericalPrior
 
@@ -118,14 +118,15 @@ class Extended(NumericalPrior):
         """Ends of the range in which the formulas are used as they are."""
         return self.x_domain.low + self.floor, self.x_domain.high - self.floor
 
-    def _inside(self, x: Array) -> tuple[Array, NDArray[np.bool_] | None]:
-        """The nearest points inside, and which of x are not (None: all are, and nothing is copied)."""
+    def _inside(self, x: Array) -> tuple[Array, Any]:
+        """The nearest points inside, and the places where x is not (None: nowhere, and nothing is copied)."""
         low, high = self._edges()
         # `not <`: NaN takes the long way and stays NaN.
         if x.min(initial=np.inf) >= low and (high == np.inf or x.max(initial=-np.inf) <= high):
             return x, None
         z = np.clip(x, low, high)
-        return z, x != z
+        # Places, not a mask: several times faster to read and write through when they are scattered.
+        return z, np.nonzero(x != z)
 
     def _beyond(self, t: Array, x: Array, z: Array) -> tuple[Array, Array]:
         """For entries outside: what is added to L(z), and the derivative."""

@@ -221,7 +221,7 @@ class LogNormal(_Scaled):
 class BetaDivergence(Extended):
     """Between least squares (beta = 2), Poisson (1) and Gamma (0): the noise grows as x^(1 - beta/2).
 
-    Distribution: Tweedie's of variance x^(2 - beta). None exists for 1 < beta < 2, where the loss is a quasi-likelihood;
+    Distribution: Tweedie's of variance x^(2 - beta); none exists for 1 < beta < 2 (a quasi-likelihood).
     `sample` and `quantile` use the Gamma distribution of the same mean and variance for every beta.
     Link: identity.
     Loss: (x^beta - 1) / beta - t (x^(beta - 1) - 1) / (beta - 1); a quotient is ln x where its power is 0.

@@ -9,6 +9,7 @@ do not name the file: `files.py` puts "cannot read NAME: " or "cannot write NAME
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, ClassVar
@@ -161,7 +162,8 @@ def typed(values: Array, dtype: np.dtype[Any]) -> Array:
         where = tuple(int(i) for i in np.argwhere(np.isnan(values))[0])
         msg = f"completed must hold a number everywhere to be written as {dtype}; got NaN at index {where}."
         raise ValueError(msg)
-    return cast_like(values.astype(np.float64) if values.dtype.itemsize < 4 else values, dtype)
+    wide = values.astype(np.float64) if values.dtype.itemsize < 4 else values
+    return cast_like(wide, dtype).astype(dtype, copy=False)  # also its byte order
 
 
 def paste(out: Array, completed: Array, original: Array) -> Array:
@@ -170,7 +172,9 @@ def paste(out: Array, completed: Array, original: Array) -> Array:
         return out
     with np.errstate(invalid="ignore", over="ignore"):  # NaN or 1e300 under a mask, seen as another type
         same = original.astype(completed.dtype) == completed
-    return np.where(same, original, out)
+    out = out.copy()
+    out[same] = original[same]
+    return out
 
 
 def match_rows(known: Array, wanted: Array, shape: tuple[int, ...]) -> NDArray[np.intp]:
@@ -196,6 +200,15 @@ def first_duplicate(indices: Array) -> tuple[int, int] | None:
         return None
     k = again[np.argmin(order[again + 1])]
     return int(order[k]), int(order[k + 1])
+
+
+def texts(values: Array) -> Iterator[str]:
+    """Each number as the shortest text that reads back as the same number; blank for NaN, 1 and 0 for True and False."""
+    if values.dtype.kind in "iub":
+        return map(str, values.astype(np.int64).tolist() if values.dtype.kind == "b" else values.tolist())
+    # a Python float is written as a float64 is; narrower ones have shorter texts, which NumPy knows
+    numbers = values.tolist() if values.dtype.itemsize == 8 else list(values)
+    return ("" if v != v else str(v) for v in numbers)
 
 
 class Format:

@@ -47,13 +47,21 @@ def _is_number(word: bytes) -> bool:
 def choose_out(path: str | Path, like: Loaded, format: str | None) -> Format:
     """The format to write: the one named, else by the ending, else that of what was read."""
     if format is not None:
-        return FORMATS[format]()
+        return named(format)()
     kind = None if str(path) == "-" else format_of(path)
     if kind is None and Path(path).suffix and str(path) != "-" and not str(path).startswith("/dev/"):
         known = " ".join(e for _, k in FORMATS.items() for e in k.endings)
         msg = f"the ending {Path(path).suffix} is not known; use one of {known}, or --format."
         raise FileError(msg)
     return (kind or FORMATS[like.format])()
+
+
+def named(format: str) -> type[Format]:
+    """The format of that name."""
+    try:
+        return FORMATS[format]
+    except ValueError as error:
+        raise FileError(str(error)) from error
 
 
 def is_store(path: Path) -> bool:
@@ -63,7 +71,7 @@ def is_store(path: Path) -> bool:
 
 def load(path: str | Path, request: Request, format: str | None) -> Loaded:
     """Open a file, a directory, or standard input for "-", and read it."""
-    kind = None if format is None else FORMATS[format]
+    kind = None if format is None else named(format)
     place = Path(path)
     if str(path) == "-":
         return _load_open(replace(request, file=io.BytesIO(sys.stdin.buffer.read())), kind)

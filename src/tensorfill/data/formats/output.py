@@ -53,18 +53,19 @@ def naming(path: str | Path, verb: str) -> Iterator[None]:
         raise FileError(start + text) from error
     except OSError as error:
         # without a number it is a library's own word for a damaged file
-        msg = f"{start}{_one_line(error) if error.errno is None else reason(error)}."
+        known = error.errno is not None or verb == "write"
+        msg = f"{start}{reason(error)}." if known else f"{start}{_damaged(error)}"
         raise FileError(msg) from error
     except Exception as error:
         # libraries meet a damaged file with any exception at all
         if verb == "write":
             raise
-        msg = f"{start}it is damaged or of an unknown kind ({_one_line(error)})."
-        raise FileError(msg) from error
+        raise FileError(start + _damaged(error)) from error
 
 
-def _one_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+def _damaged(error: Exception) -> str:
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return f"it is damaged or of an unknown kind ({line})."
 
 
 class Sink:

@@ -125,12 +125,13 @@ def encode(pixel: Array, chunks: Chunks) -> bytes:
     left, up, corner = np.zeros_like(byte), np.zeros_like(byte), np.zeros_like(byte)
     left[:, 1:], up[1:], corner[1:, 1:] = byte[:, :-1], byte[:-1], byte[:-1, :-1]
     guesses = (0, left, up, (left + up) >> 1, _paeth(left, up, corner))
-    coded = np.stack([(byte - g).astype(np.uint8).reshape(height, -1) for g in guesses])  # (5, H, W bytes)
-    cost = np.abs(coded.view(np.int8).astype(np.int64)).sum(axis=2)
-    best = cost.argmin(axis=0)
-    lines = np.empty((height, 1 + coded.shape[2]), dtype=np.uint8)
-    lines[:, 0] = best
-    lines[:, 1:] = coded[best, np.arange(height)]
+    lines = np.empty((height, 1 + byte[0].size), dtype=np.uint8)
+    least = np.full(height, np.iinfo(np.int64).max)
+    for kind, guess in enumerate(guesses):
+        coded = (byte - guess).astype(np.uint8).reshape(height, -1)
+        cost = np.abs(coded.view(np.int8)).view(np.uint8).sum(axis=1, dtype=np.int64)  # |-128| is 128 again
+        better = cost < least
+        least[better], lines[better, 0], lines[better, 1:] = cost[better], kind, coded[better]
     head = struct.pack(">IIBBBBB", width, height, 16, COLOUR_TYPE[channels], 0, 0, 0)
     body = [(b"IHDR", head), *chunks, (b"IDAT", zlib.compress(lines.tobytes(), 6)), (b"IEND", b"")]
     return SIGNATURE + b"".join(

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, match_rows
+from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, match_rows, texts
 from tensorfill.data.formats.long import (
     all_rows,
     dim_labels,
@@ -57,13 +57,6 @@ def column(cells: Sequence[str], where: str, names: Iterable[str]) -> Array:
         except OverflowError:
             pass
     return np.array(parsed, dtype=np.float64)
-
-
-def text_of(value: Any) -> str:
-    """The shortest text that reads back as the same number; blank for NaN."""
-    if isinstance(value, bool | np.bool_):
-        return str(int(value))
-    return "" if value != value else str(value)
 
 
 @FORMATS.register("csv")
@@ -142,7 +135,7 @@ def _read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -
     at = header.index(value)
     cells = [row[at] for row in body]
     values = column(cells, "", (f"row {k + 2}, column {value!r}" for k in range(len(cells))))
-    extra = {"rows": body, "header": rows[0], "at": at, "style": style, "name": value}
+    extra = {"rows": body, "header": rows[0], "at": at, "style": style, "name": value, "numbers": values}
     loaded = loaded_long("csv", dims, axes, values, extra, first_row=2)
     return _as_whole(loaded, cells)
 
@@ -167,18 +160,21 @@ def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str
     places = [plain.index(d) for d in dim_names(like)]
     at = like.extra["at"] if own else len(header) - 1
     before = match_rows(like.extra["codes"], indices, like.shape) if own else np.full(len(indices), -1)
+    same = np.zeros(len(indices), dtype=bool)
+    if own:
+        same = (before >= 0) & (like.extra["numbers"][before] == values)  # the very characters that were read
     yield header
-    for index, value, row in zip(indices.tolist(), values, before.tolist(), strict=True):
+    for index, row, text, kept in zip(indices.tolist(), before.tolist(), texts(values), same.tolist(), strict=True):
+        if kept:
+            yield like.extra["rows"][row]
+            continue
         if row >= 0:
             cells = list(like.extra["rows"][row])
-            if number(cells[at]) == value:  # the very characters that were read
-                yield cells
-                continue
         else:
             cells = [""] * len(header)
             for place, axis, k in zip(places, labels, index, strict=True):
                 cells[place] = axis[k]
-        cells[at] = text_of(value)
+        cells[at] = text
         yield cells
 
 
@@ -214,11 +210,12 @@ def _wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:
         top, left, old = like.extra["top"], like.extra["left"], like.extra["rows"]
         yield from old[:top]
         for row, values in zip(old[top:], array, strict=True):
-            yield row[:left] + [c if number(c) == v else text_of(v) for c, v in zip(row[left:], values, strict=True)]
+            cells = zip(row[left:], values.tolist(), texts(values), strict=True)
+            yield row[:left] + [old if number(old) == value else new for old, value, new in cells]
         return
     names, known = dim_names(like), like.labels or {}
     rows, columns = known.get(names[0]), known.get(names[1])
     if columns is not None:
         yield ([""] if rows is not None else []) + [str(c) for c in columns]
     for k, values in enumerate(array):
-        yield ([str(rows[k])] if rows is not None else []) + [text_of(v) for v in values]
+        yield ([str(rows[k])] if rows is not None else []) + list(texts(values))

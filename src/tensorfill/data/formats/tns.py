@@ -9,7 +9,7 @@ from typing import IO
 
 import numpy as np
 
-from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, first_duplicate
+from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, first_duplicate, texts
 
 SHAPE = re.compile(rb"^#\s*shape:?\s+([\d ]+)$", re.MULTILINE)
 CHUNK = 100_000
@@ -57,11 +57,9 @@ class TNS(Format):
     def _lines(self, sink: IO[bytes], where: Array, values: Array, shape: tuple[int, ...], *, first: bool) -> None:
         if first:
             sink.write(f"# shape {' '.join(map(str, shape))}\n".encode())
-        numbers = values.astype(np.int64) if values.dtype.kind == "b" else values
         columns = [map(str, (column + 1).tolist()) for column in where.T]
-        # str of a NumPy scalar is the shortest text that reads back as the same float32 or float64
-        text = map(str, numbers.tolist() if numbers.dtype.kind in "iu" else numbers)
-        sink.write("".join(f"{' '.join(row)}\n" for row in zip(*columns, text, strict=True)).encode())
+        rows = zip(*columns, texts(values), strict=True)
+        sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())
 
 
 def _parse(data: bytes) -> Array:

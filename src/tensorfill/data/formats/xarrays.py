@@ -21,7 +21,7 @@ from tensorfill.data.optional import attempt_import
 
 def loaded_dataset(format: str, dataset: Any, request: Request, extra: dict[str, Any]) -> Loaded:
     """One variable of an xarray Dataset; the rest is kept for writing."""
-    numbers = {str(k): _shape(v) for k, v in dataset.data_vars.items() if v.dtype.kind in "biuf" and v.ndim > 0}
+    numbers = {str(k): _shape(v) for k, v in sorted(dataset.data_vars.items()) if v.dtype.kind in "biuf" and v.ndim > 0}
     name = choose(numbers, request.variable)
     chosen = dataset[name]
     values = np.asarray(chosen.values)
@@ -107,7 +107,9 @@ class NetCDF(Format):
     def write_path(self, path: Path, array: Array, like: Loaded) -> None:
         engine = like.extra.get("engine") or _engine()
         # NetCDF 3 has no unsigned numbers: the next wider type holds them
-        wider = {"u1": np.int16, "u2": np.int32, "u4": np.float64}.get(array.dtype.str[1:]) if engine == "scipy" else None
+        wider = (
+            {"u1": np.int16, "u2": np.int32, "u4": np.float64}.get(array.dtype.str[1:]) if engine == "scipy" else None
+        )
         dataset = filled_dataset(array if wider is None else array.astype(wider), like)
         try:
             dataset.to_netcdf(path, engine=engine)

@@ -1,0 +1,172 @@
+"""complete(T): works on anything from the first call, and is never worse than the per-mode means."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.defaults import default_prior, default_rank, roughness, smooth_modes
+
+
+def mode_means_fill(T):
+    """Overall mean plus the deviation of each slice's mean, mode by mode."""
+    overall = np.nanmean(T)
+    fill = np.full(T.shape, overall)
+    for n in range(T.ndim):
+        axes = tuple(m for m in range(T.ndim) if m != n)
+        with np.errstate(invalid="ignore"):
+            means = np.nanmean(T, axis=axes, keepdims=True)
+        fill = fill + np.nan_to_num(means - overall)
+    return fill
+
+
+@pytest.mark.parametrize(
+    ("values", "name"),
+    [
+        ([0, 1, 1, 0], "bernoulli-logit"),
+        ([0, 1, 7, 2], "poisson"),
+        ([0.5, 1.2, 3.0, 2.2], "gamma"),
+        ([-1.0, 0.3, 2.0, 0.0], "normal"),
+        ([0.0, 0.3, 2.0, 1.0], "normal"),
+    ],
+)
+def test_prior_by_simple_rules(values, name):
+    assert default_prior(tfl.Observations.from_dense(np.reshape(values, (2, 2)).astype(float))).name == name
+
+
+def test_smooth_modes_are_found():
+    x = np.linspace(0, 3, 40)
+    rng = np.random.default_rng(0)
+    T = np.sin(x)[:, None, None] * rng.normal(size=(1, 30, 1)) + np.cos(x)[None, None, :] + 0.01 * rng.normal(size=(40, 30, 40))
+    T[rng.random(T.shape) < 0.8] = np.nan
+    obs = tfl.Observations.from_dense(T)
+    assert smooth_modes(obs) == (0, 2)
+    assert roughness(obs, 1)[0] > 0.6
+    assert default_rank(obs, (0, 2)) > default_rank(obs)
+
+
+def kinds(seed):
+    """(name, data, mean): the mean is what an oracle would fill in, None where only the data are known."""
+    rng = np.random.default_rng(seed)
+    mean = tfl.CP([rng.uniform(0.2, 1.0, (n, 2)) for n in (14, 12, 10)]).full()
+    yield "counts", rng.poisson(20 * mean).astype(float), 20 * mean
+    yield "reals", rng.normal(mean - mean.mean(), 0.05), mean - mean.mean()
+    yield "positive", mean * rng.gamma(20.0, 1 / 20.0, mean.shape), mean
+    yield "yes/no", (rng.random(mean.shape) < mean / mean.max()).astype(float), None
+    yield "pure noise", rng.normal(size=(14, 12, 10)), None
+    yield "noise counts", rng.poisson(3.0, (14, 12, 10)).astype(float), None
+    main = rng.normal(size=(14, 1, 1)) + rng.normal(size=(1, 12, 1)) + np.zeros((14, 12, 10))
+    yield "additive", main + 0.1 * rng.normal(size=main.shape), None
+    yield "huge unit", 1e9 * rng.normal(mean, 0.05), 1e9 * mean
+    yield "tiny unit", 1e-9 * rng.normal(mean, 0.05), 1e-9 * mean
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_never_worse_than_the_per_mode_means(seed):
+    for kind, truth, mean in kinds(seed):
+        T = truth.copy()
+        T[np.random.default_rng(seed + 50).random(T.shape) < 0.5] = np.nan
+        gaps = np.isnan(T)
+        done = tfl.complete(T, seed=seed)
+        ours, means = done.estimate[gaps], mode_means_fill(T)[gaps]
+        assert rmse(ours, truth[gaps]) <= 1.02 * rmse(means, truth[gaps]), kind
+        if mean is not None:
+            assert rmse(ours, mean[gaps]) < 0.75 * rmse(means, mean[gaps]), kind
+
+
+def rmse(a, b):
+    return np.sqrt(np.mean((a - b) ** 2))
+
+
+@pytest.mark.parametrize("shape", [(20, 15), (8, 6, 5, 4), (4, 4, 4, 3, 3)])
+def test_any_order(shape):
+    rng = np.random.default_rng(1)
+    T = tfl.CP([rng.uniform(0.5, 1.5, (n, 2)) for n in shape]).full()
+    holes = np.where(rng.random(shape) < 0.7, T, np.nan)
+    done = tfl.complete(holes)
+    gaps = np.isnan(holes)
+    assert np.sqrt(np.mean((done.completed - T)[gaps] ** 2)) < 0.5 * T[gaps].std()
+
+
+@pytest.mark.parametrize("T", [[[1.0, np.nan], [2.0, 3.0]], [[5.0, 5.0], [5.0, np.nan]], [[np.nan, 0.0], [0.0, 0.0]]])
+def test_tiny_and_constant_data(T):
+    done = tfl.complete(np.array(T))
+    assert np.isfinite(done.completed).all()
+    low, high = np.nanmin(T), np.nanmax(T)
+    assert low - 1 <= done.completed.min() <= done.completed.max() <= high + 1
+
+
+def test_same_seed_same_bits():
+    rng = np.random.default_rng(0)
+    T = rng.poisson(5.0, (10, 9, 8)).astype(float)
+    T[rng.random(T.shape) < 0.5] = np.nan
+    assert np.array_equal(tfl.complete(T, seed=3).estimate, tfl.complete(T, seed=3).estimate)
+
+
+def test_placeholder_invariance_through_the_front_door():
+    rng = np.random.default_rng(0)
+    T, mask = rng.poisson(5.0, (10, 9, 8)).astype(float), rng.random((10, 9, 8)) < 0.5
+    a, b = (tfl.complete(np.where(mask, T, p), mask=mask).estimate for p in (0.0, 1e30))
+    assert np.array_equal(a, b)
+
+
+def test_picture_by_default():
+    """A smooth synthetic picture with 70 % of its voxels missing comes back far better than by linear interpolation."""
+    y, x = np.mgrid[0:48, 0:40] / 40
+    picture = np.stack([np.sin(5 * x + k) * np.cos(4 * y - k) * 90 + 128 for k in range(3)], axis=2).astype(np.uint8)
+    mask = np.random.default_rng(0).random(picture.shape) < 0.3
+    done = tfl.complete(picture, mask=mask, rank=30, max_iter=300)
+    assert done.completed.dtype == np.uint8
+    error = (done.completed.astype(float) - picture)[~mask]
+    assert np.sqrt(np.mean(error**2)) < 6.0
+
+
+@pytest.mark.parametrize(
+    ("kw", "sentence"),
+    [
+        ({"method": "halrct"}, "method must be one of auto"),
+        ({"rnak": 3}, "Did you mean 'rank'"),
+        ({"effort": "extreme"}, "effort must be one of normal, best"),
+        ({"prior": "gama"}, "Did you mean 'gamma'"),
+        ({"smooth": {"hour": 1.0}}, "dimension must be one of mode0"),
+        ({"method": "sptc", "effort": "best"}, "belongs to method"),
+    ],
+)
+def test_bad_arguments_get_a_sentence(kw, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        tfl.complete(np.ones((4, 5)), **kw)
+
+
+@pytest.mark.parametrize("prior", ["poisson", "bernoulli-logit", "gamma", "negative-binomial"])
+def test_matching_prior_beats_normal_on_held_out_deviance(prior):
+    """Data sampled from the prior around a low-rank mean: the matching prior must win over Normal, seed after seed."""
+    from problems import make_prior
+
+    own = make_prior(prior)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        shape = (30, 25, 12)
+        if prior == "bernoulli-logit":
+            X = tfl.CP([rng.normal(0, 1.1, (n, 2)) for n in shape]).full()
+        else:
+            X = tfl.CP([rng.gamma(1.5, 1.0, (n, 2)) + 0.05 for n in shape]).full()
+        T = own.sample(X, rng)
+        mask = rng.random(shape) < 0.5
+        obs = tfl.Observations.from_dense(T, mask)
+        penalties = {n: tfl.Ridge(0.05) for n in range(3)}
+        kw = {"solver": "lbfgsb", "seed": seed, "held_out": 0.1, "stopping": tfl.Stopping(max_iter=20, patience=4)}
+        fits = {}
+        for name, p in (("own", own), ("normal", tfl.Normal(sigma=float(T[mask].std())))):
+            fits[name] = tfl.solve(tfl.Problem(obs, rank=2, prior=p, interelement=penalties, quiet=True), **kw)
+        deviance = {}
+        for name, done in fits.items():
+            mean = done.estimate[~mask].astype(float)
+            x = np.array([own.start(m) for m in _legal(own, mean, T[mask])])
+            deviance[name] = own.nll(T[~mask].astype(float), x).mean()
+        assert deviance["own"] < deviance["normal"], seed
+
+
+def _legal(prior, mean, seen):
+    """Means moved to where the prior's link is defined: Normal may predict a negative count or a probability of 1.1."""
+    low = 0.01 if prior.t_domain.low >= 0 else -np.inf
+    high = 0.99 if prior.t_domain.high == 1 else np.inf
+    return np.clip(mean, low, high)

@@ -1,0 +1,111 @@
+"""The result: types, exactness, disk, other libraries."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from problems import make_prior, make_problem
+
+import tensorfill as tfl
+from tensorfill.numerical.base import PRIORS
+
+
+@pytest.fixture(scope="module")
+def done():
+    problem, _ = make_problem("poisson", shape=(8, 6, 4), rank=2)
+    return tfl.solve(problem, "adam", held_out=0.1, stopping=tfl.Stopping(max_iter=20))
+
+
+def test_observed_entries_come_back_bit_for_bit(done):
+    obs = done.observations
+    assert np.array_equal(done.completed.reshape(-1)[obs.flat], obs.values)
+    assert np.isfinite(done.completed).all()
+    gaps = ~obs.mask
+    assert np.allclose(done.completed[gaps], done.estimate[gaps])
+
+
+def test_at_agrees_with_estimate(done):
+    where = np.argwhere(np.ones(done.observations.shape, dtype=bool))
+    assert np.allclose(done.at(where), done.estimate.ravel())
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float32", "float64", "bool"])
+def test_type_of_the_input(dtype, rng):
+    T = rng.integers(0, 2 if dtype == "bool" else 50, (9, 8, 3)).astype(dtype)
+    mask = rng.random(T.shape) < 0.7
+    done = tfl.complete(T, mask=mask, max_iter=5)
+    assert done.completed.dtype == dtype
+    assert np.array_equal(done.completed[mask], T[mask])
+    assert done.estimate.dtype.kind == "f"
+
+
+def test_xarray_in_xarray_out(rng):
+    da = xr.DataArray(rng.poisson(4.0, (6, 5, 4)).astype(float), dims=("site", "day", "hour"), attrs={"unit": "1"})
+    holes = da.where(xr.DataArray(rng.random(da.shape) < 0.7, dims=da.dims))
+    done = tfl.complete(holes, smooth={"hour": 1.0}, rank=2, max_iter=5)
+    assert isinstance(done.completed, xr.DataArray)
+    assert done.completed.dims == da.dims
+    assert done.completed.attrs == {"unit": "1"}
+    assert not done.completed.isnull().any()
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_save_and_load_with_every_prior(name, tmp_path):
+    problem, factors = make_problem(make_prior(name))
+    done = tfl.solve(problem, "blockprox", init=factors, stopping=tfl.Stopping(max_iter=2))
+    done.save(tmp_path / "run.npz")
+    again = tfl.Completion.load(tmp_path / "run.npz")
+    assert again.prior == done.prior
+    assert again.status is done.status
+    assert np.array_equal(again.estimate, done.estimate)
+    assert np.array_equal(again.completed, done.completed)
+    assert np.array_equal(again.history["value"], done.history["value"])
+    assert again.settings == done.settings
+
+
+def test_load_refuses_other_files(tmp_path):
+    np.savez(tmp_path / "x.npz", a=1)
+    with pytest.raises(ValueError, match="written by Completion.save"):
+        tfl.Completion.load(tmp_path / "x.npz")
+
+
+def test_save_replaces_atomically(done, tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    done.save(path)
+    before = path.read_bytes()
+
+    def broken(*args, **kw):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez_compressed", broken)
+    with pytest.raises(OSError, match="disk full"):
+        done.save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]
+
+
+def test_repr_fits_one_screen(done):
+    lines = repr(done).splitlines()
+    assert len(lines) < 20
+    assert max(map(len, lines)) < 130
+    assert done.status.sentence in repr(done)
+
+
+def test_export_to_other_libraries(done):
+    tl = pytest.importorskip("tensorly", reason="install tensorfill[bench]")
+    pytest.importorskip("pyttb", reason="install tensorfill[bench]")
+    X = done.model.full()
+    assert np.allclose(tl.cp_to_tensor(done.to_tensorly()), X)
+    assert np.allclose(done.to_pyttb().full().data, X)
+
+
+def test_normalised_factors_rebuild_the_model(done):
+    weights, factors = done.model.normalised()
+    assert np.allclose(tfl.CP([factors[0] * weights, *factors[1:]]).full(), done.model.full())
+    assert (np.diff(weights) <= 0).all()
+    assert all(np.allclose(np.linalg.norm(A, axis=0), 1) for A in factors)
+
+
+def test_every_status_has_a_sentence():
+    for status in tfl.Status:
+        assert status.sentence.endswith(".")
+        assert len(status.sentence) > 15

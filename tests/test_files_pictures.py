@@ -1,0 +1,317 @@
+"""Pictures and videos: depths, alpha, palettes, timing. References are made with Pillow, tifffile or by hand."""
+
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageCms
+
+from tensorfill.data.files import FileError, read, write
+from tensorfill.data.formats import png16
+
+RNG = np.random.default_rng(3)
+
+
+def bytes8(*shape):
+    return RNG.integers(0, 256, shape, dtype=np.uint8)
+
+
+def words16(*shape):
+    return RNG.integers(0, 65536, shape, dtype=np.uint16)
+
+
+def image(mode, pixels):
+    height, width = pixels.shape[:2]
+    if mode == "1":
+        return Image.fromarray(pixels > 127)
+    return Image.frombytes(mode, (width, height), pixels.tobytes()) if pixels.ndim > 2 else Image.fromarray(pixels)
+
+
+MODES = {  # mode: (pixels, shape of the values, formats)
+    "1": (bytes8(6, 9), (6, 9), ("png", "tiff")),
+    "L": (bytes8(6, 9), (6, 9), ("png", "tiff")),
+    "LA": (bytes8(6, 9, 2), (6, 9), ("png", "tiff")),
+    "RGB": (bytes8(6, 9, 3), (6, 9, 3), ("png", "tiff")),
+    "RGBA": (bytes8(6, 9, 4), (6, 9, 3), ("png", "tiff")),
+    "CMYK": (bytes8(6, 9, 4), (6, 9, 4), ("tiff",)),
+    "I;16": (words16(6, 9), (6, 9), ("png", "tiff")),
+    "I": (RNG.integers(-9, 9, (6, 9), dtype=np.int32), (6, 9), ("tiff",)),
+    "F": (RNG.standard_normal((6, 9), dtype=np.float32), (6, 9), ("tiff",)),
+}
+
+
+@pytest.mark.parametrize(("mode", "format"), [(m, f) for m, (_, _, formats) in MODES.items() for f in formats])
+def test_every_mode_comes_back_as_it_was(mode, format, tmp_path):
+    """The first pixel is filled in; all others, alpha included, keep every bit, and the mode stays."""
+    pixels, shape, _ = MODES[mode]
+    path, out = tmp_path / f"a.{format}", tmp_path / f"b.{format}"
+    original = image(mode, pixels)
+    original.save(path)
+    loaded = read(path)
+    assert loaded.shape == shape
+    assert loaded.dims == ("row", "column", "channel")[: len(shape)]
+    completed = loaded.values.astype(np.float64)
+    completed[0, 0] = 0.7
+    write(out, completed, loaded)
+    with Image.open(out) as found:
+        assert found.mode == mode
+        got = np.array(found)
+    expected = np.array(original)
+    first = 0.7 if mode == "F" else 1
+    if mode in ("LA", "RGBA"):
+        expected[0, 0, :-1] = first
+    else:
+        expected[0, 0] = first
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_cmyk_jpeg_stays_cmyk_and_is_not_taken_for_alpha(tmp_path):
+    smooth = np.linspace(0, 255, 16 * 16 * 4).reshape(16, 16, 4).astype(np.uint8)
+    image("CMYK", smooth).save(tmp_path / "a.jpg", quality=100)
+    loaded = read(tmp_path / "a.jpg")
+    assert loaded.shape == (16, 16, 4)
+    write(tmp_path / "b.jpg", loaded.values, loaded)
+    with Image.open(tmp_path / "b.jpg") as found:
+        assert found.mode == "CMYK"
+        np.testing.assert_allclose(np.array(found), loaded.values.astype(float), atol=8)
+    with pytest.raises(FileError, match="PNG holds no CMYK colours"):
+        write(tmp_path / "b.png", loaded.values, loaded)
+
+
+def test_palette_is_expanded_and_its_transparency_kept(tmp_path):
+    index = RNG.integers(0, 5, (6, 9), dtype=np.uint8)
+    palette = bytes8(256, 3)
+    picture = Image.fromarray(index)
+    picture.putpalette(palette.tobytes())
+    picture.save(tmp_path / "a.png")
+    loaded = read(tmp_path / "a.png")
+    np.testing.assert_array_equal(loaded.values, palette[index])
+    assert loaded.extra["alpha"] is None
+    picture.save(tmp_path / "b.png", transparency=2)
+    loaded = read(tmp_path / "b.png")
+    np.testing.assert_array_equal(loaded.values, palette[index])
+    np.testing.assert_array_equal(loaded.extra["alpha"], np.where(index == 2, 0, 255))
+
+
+def test_transparent_pixels_are_missing_only_when_asked(tmp_path):
+    pixels = bytes8(6, 9, 4)
+    pixels[..., 3] = RNG.choice([0, 9, 255], (6, 9))
+    image("RGBA", pixels).save(tmp_path / "a.png")
+    assert read(tmp_path / "a.png").mask is None
+    mask = read(tmp_path / "a.png", alpha_missing=True).mask
+    np.testing.assert_array_equal(mask, np.repeat(pixels[..., 3:] > 0, 3, axis=2))
+
+
+def test_colour_profile_and_resolution_are_kept(tmp_path):
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    for ending in ("png", "jpg", "tif"):
+        path, out = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+        image("RGB", bytes8(6, 9, 3)).save(path, icc_profile=profile, dpi=(300, 300))
+        loaded = read(path)
+        write(out, loaded.values, loaded)
+        with Image.open(out) as found:
+            assert found.info["icc_profile"] == profile
+            assert round(float(found.info["dpi"][0])) == 300
+
+
+# --- 16-bit PNG ---------------------------------------------------------------------------------------------------
+
+
+def chunk(kind, body):
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+
+def png(pixels, lines, *, interlace=0, extra=b""):
+    """A 16-bit PNG around filtered lines."""
+    height, width, channels = pixels.shape
+    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    head = struct.pack(">IIBBBBB", width, height, 16, colour, 0, 0, interlace)
+    packed = zlib.compress(bytes(lines))
+    half = len(packed) // 2  # in two pieces, as encoders do
+    body = chunk(b"IDAT", packed[:half]) + chunk(b"IDAT", packed[half:])
+    return png16.SIGNATURE + chunk(b"IHDR", head) + extra + body + chunk(b"IEND", b"")
+
+
+def filtered(pixels, kinds):
+    """Row filters of the PNG specification, byte by byte."""
+    height, _, channels = pixels.shape
+    step = 2 * channels
+    rows = [bytes(step) + pixels[y].astype(">u2").tobytes() for y in range(height)]
+    before, out = bytes(len(rows[0])), bytearray()
+    for row, kind in zip(rows, kinds, strict=True):
+        out.append(kind)
+        for k in range(step, len(row)):
+            a, b, c = row[k - step], before[k], before[k - step]
+            p = a + b - c
+            nearest = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
+            out.append((row[k] - (0, a, b, (a + b) // 2, nearest)[kind]) % 256)
+        before = row
+    return out
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_png16_reads_all_filters(channels):
+    pixels = words16(10, 7, channels)
+    kinds = [0, 1, 2, 3, 4, 4, 3, 2, 1, 0]
+    values, alpha, _ = png16.decode(png(pixels, filtered(pixels, kinds)))
+    colour = pixels[..., :-1] if channels in (2, 4) else pixels
+    np.testing.assert_array_equal(values, colour[..., 0] if colour.shape[-1] == 1 else colour)
+    if channels in (2, 4):
+        np.testing.assert_array_equal(alpha, pixels[..., -1])
+    else:
+        assert alpha is None
+
+
+@pytest.mark.parametrize("shape", [(11, 13, 3), (1, 1, 3), (3, 2, 1)])
+def test_png16_reads_interlaced(shape):
+    pixels, lines = words16(*shape), bytearray()
+    for y, x, down, right in [
+        (0, 0, 8, 8),
+        (0, 4, 8, 8),
+        (4, 0, 8, 4),
+        (0, 2, 4, 4),
+        (2, 0, 4, 2),
+        (0, 1, 2, 2),
+        (1, 0, 2, 1),
+    ]:
+        part = pixels[y::down, x::right]
+        if part.size:
+            lines += filtered(part, [4] * len(part))
+    values, _, _ = png16.decode(png(pixels, lines, interlace=1))
+    np.testing.assert_array_equal(values, pixels[..., 0] if shape[2] == 1 else pixels)
+
+
+def test_png16_reads_what_pillow_writes(tmp_path):
+    smooth = (np.add.outer(np.arange(40), np.arange(50)) * 700).astype(np.uint16)  # so that it uses several filters
+    Image.fromarray(smooth).save(tmp_path / "a.png")
+    np.testing.assert_array_equal(read(tmp_path / "a.png").values, smooth)
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_pillow_reads_what_png16_writes(channels, tmp_path):
+    smooth = (np.add.outer(np.arange(40), np.arange(50))[..., None] * np.array([700, 50, 3, 90])).astype(np.uint16)
+    (tmp_path / "a.png").write_bytes(png16.encode(smooth[..., :channels], []))
+    with Image.open(tmp_path / "a.png") as found:
+        np.testing.assert_array_equal(np.array(found), smooth[..., :channels] >> 8)  # Pillow keeps the upper byte
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), st.integers(0, 2**31))
+def test_png16_round_trip(height, width, channels, seed):
+    rng = np.random.default_rng(seed)
+    pixels = (rng.integers(0, 65536, (height, width, channels)) // rng.choice([1, 300])).astype(np.uint16)
+    values, alpha, _ = png16.decode(png16.encode(pixels, []))
+    planes = values if values.ndim == 3 else values[..., None]
+    joined = planes if alpha is None else np.concatenate([planes, alpha[..., None]], axis=2)
+    np.testing.assert_array_equal(joined, pixels)
+
+
+def test_png16_keeps_notes_and_colour_key(tmp_path):
+    pixels = words16(6, 7, 3)
+    key = pixels[2, 3]
+    extra = chunk(b"gAMA", struct.pack(">I", 45455)) + chunk(b"tRNS", key.astype(">u2").tobytes())
+    (tmp_path / "a.png").write_bytes(png(pixels, filtered(pixels, [4] * 6), extra=extra))
+    loaded = read(tmp_path / "a.png")
+    assert loaded.dtype == np.uint16
+    assert loaded.extra["alpha"][2, 3] == 0
+    assert np.count_nonzero(loaded.extra["alpha"] == 0) == 1
+    write(tmp_path / "b.png", loaded.values, loaded)
+    again = read(tmp_path / "b.png")
+    np.testing.assert_array_equal(again.extra["alpha"], loaded.extra["alpha"])
+    assert (b"gAMA", struct.pack(">I", 45455)) in again.extra["chunks"]
+
+
+# --- videos -------------------------------------------------------------------------------------------------------
+
+
+def test_gif_keeps_timing_and_equal_frames(tmp_path):
+    frames = np.repeat(bytes8(3, 5, 6, 3), 2, axis=0)  # every frame twice: a video must not get shorter
+    np.save(tmp_path / "a.npy", frames)
+    write(tmp_path / "a.gif", frames, read(tmp_path / "a.npy"))
+    loaded = read(tmp_path / "a.gif")
+    np.testing.assert_array_equal(loaded.values, frames)
+    loaded.extra["durations"][:] = [10, 200, 30, 40, 50, 1000]
+    write(tmp_path / "b.gif", frames, loaded)
+    again = read(tmp_path / "b.gif")
+    assert again.extra["durations"] == [10, 200, 30, 40, 50, 1000]
+    assert again.extra["loop"] == 0
+    assert again.dims == ("frame", "row", "column", "channel")
+
+
+def test_gif_keeps_transparent_pixels(tmp_path):
+    frames = bytes8(3, 5, 6, 4)
+    frames[..., 3] = RNG.choice([0, 255], (3, 5, 6))
+    np.save(tmp_path / "a.npy", frames)
+    write(tmp_path / "a.gif", frames, read(tmp_path / "a.npy"))
+    for path in (tmp_path / "a.gif", tmp_path / "b.gif"):
+        loaded = read(path)
+        np.testing.assert_array_equal(loaded.extra["alpha"], frames[..., 3])
+        seen = frames[..., 3] > 0
+        np.testing.assert_array_equal(loaded.values[seen], frames[..., :3][seen])
+        write(tmp_path / "b.gif", loaded.values, loaded)
+
+
+def test_gif_of_many_colours_is_near(tmp_path):
+    y, x = np.mgrid[0:40, 0:50]
+    frame = np.stack([5 * x, 6 * y, 2 * (x + y)], axis=2).astype(np.uint8)
+    np.save(tmp_path / "a.npy", frame)
+    write(tmp_path / "a.gif", frame, read(tmp_path / "a.npy"))
+    found = read(tmp_path / "a.gif").values
+    assert found.shape == frame.shape
+    assert np.abs(found.astype(float) - frame).mean() < 8
+
+
+TIFFS = {  # arrays that Pillow would change, cannot read, or cannot write
+    "16-bit colour": (words16(6, 9, 3), {"photometric": "rgb"}),
+    "16-bit colour and alpha": (words16(6, 9, 4), {"photometric": "rgb", "extrasamples": ["unassalpha"]}),
+    "16-bit colour video": (words16(4, 6, 9, 3), {"photometric": "rgb"}),
+    "float colour": (RNG.random((6, 9, 3), dtype=np.float32), {"photometric": "rgb"}),
+    "float64": (RNG.random((6, 9)), {}),
+    "signed": (RNG.integers(-9, 9, (6, 9), dtype=np.int16), {}),
+    "32 bits": (RNG.integers(0, 2**32, (6, 9), dtype=np.uint32), {}),
+    "white is zero": (words16(6, 9), {"photometric": "miniswhite"}),
+    "bands": (words16(11, 6, 9), {"photometric": "minisblack", "planarconfig": "separate"}),
+}
+
+
+@pytest.mark.parametrize("case", TIFFS)
+def test_tiff_beyond_pillow(case, tmp_path):
+    tifffile = pytest.importorskip("tifffile")
+    array, options = TIFFS[case]
+    tifffile.imwrite(tmp_path / "a.tif", array, **options)
+    loaded = read(tmp_path / "a.tif")
+    alpha = "alpha" in case
+    np.testing.assert_array_equal(loaded.values, array[..., :3] if alpha else array)
+    completed = loaded.values.astype(np.float64)
+    completed[0, 0] = 1
+    write(tmp_path / "b.tif", completed, loaded)
+    expected = array.copy()
+    expected[(0, 0, slice(0, 3)) if alpha else (0, 0)] = 1
+    with tifffile.TiffFile(tmp_path / "a.tif") as before, tifffile.TiffFile(tmp_path / "b.tif") as after:
+        np.testing.assert_array_equal(after.asarray(), expected)
+        assert after.asarray().dtype == array.dtype
+        assert after.pages[0].photometric == before.pages[0].photometric
+        assert after.pages[0].extrasamples == before.pages[0].extrasamples
+
+
+def test_tiff_beyond_pillow_without_tifffile(tmp_path, monkeypatch):
+    tifffile = pytest.importorskip("tifffile")
+    tifffile.imwrite(tmp_path / "a.tif", words16(6, 9, 3), photometric="rgb")
+    monkeypatch.setitem(__import__("sys").modules, "tifffile", None)
+    sentence = (
+        r"\(16-bit colour, many bands, 64 bits\) needs tifffile; install it with: pip install 'tensorfill\[tiff\]'$"
+    )
+    with pytest.raises(FileError, match=sentence):
+        read(tmp_path / "a.tif")
+
+
+def test_tiff_compression_is_kept(tmp_path):
+    for compression in ("tiff_lzw", "tiff_adobe_deflate", "packbits"):
+        image("RGB", bytes8(6, 9, 3)).save(tmp_path / "a.tif", compression=compression)
+        loaded = read(tmp_path / "a.tif")
+        write(tmp_path / "b.tif", loaded.values, loaded)
+        with Image.open(tmp_path / "b.tif") as found:
+            assert found.info["compression"] == compression

@@ -1,0 +1,310 @@
+"""Tables (CSV, Parquet), labelled arrays (NetCDF, Zarr), MATLAB files: forms, labels, types, other contents."""
+
+import numpy as np
+import pytest
+
+from tensorfill.data.files import FileError, read, write
+from tensorfill.data.formats.base import first_duplicate, match_rows
+
+LONG = {"dims": ["site", "day"], "value": "count"}
+
+
+def dense(loaded):
+    out = np.full(loaded.shape, np.nan)
+    out[tuple(loaded.indices.T)] = loaded.values_coo
+    return out
+
+
+def csv_round_trip(tmp_path, text, completed=None, **options):
+    """The text that comes out, with gaps filled by 1000.25 unless something else is given."""
+    (tmp_path / "a.csv").write_bytes(text.encode())
+    loaded = read(tmp_path / "a.csv", **options)
+    if completed is None:
+        values = loaded.values if not loaded.coordinate else dense(loaded)
+        completed = np.where(np.isnan(values), 1000.25, values)
+    write(tmp_path / "b.csv", completed, loaded)
+    return loaded, (tmp_path / "b.csv").read_bytes().decode()
+
+
+# --- CSV, long form -----------------------------------------------------------------------------------------------
+
+
+def test_long_form_keeps_text_columns_and_order(tmp_path):
+    text = 'site,note,day,count\nb,first,2,1.50\na,"x, y",1,2e0\nb,,1,3\n'
+    loaded, out = csv_round_trip(tmp_path, text, **LONG)
+    assert loaded.labels == {"site": ["b", "a"], "day": ["1", "2"]}  # days are numbers: in their order
+    assert loaded.dtype == np.float64
+    # rows as they were, to the character; every combination; sites and days in the order of first appearance
+    assert out == 'site,note,day,count\nb,first,2,1.50\nb,,1,3\na,,2,1000.25\na,"x, y",1,2e0\n'
+
+
+def test_long_form_of_integers_gives_integers(tmp_path):
+    big = 2**53 + 1
+    loaded, out = csv_round_trip(tmp_path, f"site,day,count\na,1,{big}\na,2,\nb,1,007\n", **LONG)
+    assert loaded.dtype == np.int64
+    assert loaded.values_coo.tolist() == [big, 7]
+    assert out == f"site,day,count\na,1,{big}\na,2,1000\nb,1,007\nb,2,1000\n"
+
+
+def test_long_form_orders_dates_and_numbers(tmp_path):
+    text = "site,day,count\n10,2024-03-02,1\n9,2024-03-01,2\n"
+    loaded, _ = csv_round_trip(tmp_path, text, **LONG)
+    assert loaded.labels == {"site": ["9", "10"], "day": ["2024-03-01", "2024-03-02"]}
+    np.testing.assert_array_equal(dense(loaded), [[2, np.nan], [np.nan, 1]])
+
+
+def test_long_form_with_dims_or_value_alone(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y,v\n1,1,5\n1,2,6\n")
+    for options in ({"dims": ["x", "y"]}, {"value": "v"}):
+        loaded = read(tmp_path / "a.csv", **options)
+        assert loaded.dims == ("x", "y")
+        assert loaded.values_coo.tolist() == [5, 6]
+
+
+@pytest.mark.parametrize("text", ["x;y;v\r\n1;1;5\r\n1;2;6\r\n", "x\ty\tv\n1\t1\t5\n1\t2\t6\n"])
+def test_separators_and_line_ends_are_kept(text, tmp_path):
+    assert csv_round_trip(tmp_path, text, dims=["x", "y"])[1] == text
+
+
+# --- CSV, wide form -----------------------------------------------------------------------------------------------
+
+
+WIDE = {  # text: (shape, row labels, column labels)
+    "1,2\n3,4\n": ((2, 2), None, None),
+    "a,b\n1,2\n3,4\n": ((2, 2), None, ["a", "b"]),
+    "x,1,2\ny,3,4\n": ((2, 2), ["x", "y"], ["1", "2"]),
+    "name,2001,2002\nx,1,2\ny,3,4\n": ((2, 2), ["x", "y"], ["2001", "2002"]),
+    ",a,b\n0,1,2\n1,3,4\n": ((2, 2), ["0", "1"], ["a", "b"]),
+    "1,NA\nnan,4\n,2\n": ((3, 2), None, None),
+    "2020_01,2020_02\n1,2\n": ((1, 2), None, ["2020_01", "2020_02"]),
+}
+
+
+@pytest.mark.parametrize("text", WIDE)
+def test_wide_form_header_and_labels(text, tmp_path):
+    shape, rows, columns = WIDE[text]
+    if text.startswith("x,1,2"):  # the first row has a cell that is no number: a header, as documented
+        shape, rows = (1, 2), ["y"]
+    loaded, _ = csv_round_trip(tmp_path, text)
+    assert loaded.shape == shape
+    assert (loaded.labels or {}).get("row") == rows
+    assert (loaded.labels or {}).get("column") == columns
+
+
+def test_wide_form_keeps_text(tmp_path):
+    _, out = csv_round_trip(tmp_path, "name,a,b\nx,1.50,\ny,NA,4e1\n")
+    assert out == "name,a,b\nx,1.50,1000.25\ny,1000.25,4e1\n"
+    _, out = csv_round_trip(tmp_path, "a,b\n1,\n-3,+4\n")
+    assert out == "a,b\n1,1000\n-3,+4\n"
+
+
+def test_wide_form_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf1,2\n3,4\n")
+    assert read(tmp_path / "a.csv").shape == (2, 2)
+
+
+# --- Parquet ------------------------------------------------------------------------------------------------------
+
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def test_parquet_long_form_keeps_types(tmp_path):
+    days = pa.array([19001, 19000, 19001], pa.date32())
+    table = pa.table(
+        {
+            "site": pa.array(["b", "a", "a"]).dictionary_encode(),
+            "day": days,
+            "count": pa.array([2**53 + 1, None, 7], pa.int64()),
+            "note": ["p", "q", "r"],
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    loaded = read(tmp_path / "a.parquet", **LONG)
+    assert loaded.shape == (2, 2)
+    assert sorted(loaded.values_coo.tolist()) == [7, 2**53 + 1]
+    write(tmp_path / "b.parquet", np.where(np.isnan(dense(loaded)), 3.6, dense(loaded)), loaded)
+    out = pq.read_table(tmp_path / "b.parquet")
+    assert out.schema.types == table.schema.types
+    assert [tuple(row.values()) for row in out.to_pylist()] == [
+        ("b", days[0].as_py(), 2**53 + 1, "p"),
+        ("b", days[1].as_py(), 4, None),
+        ("a", days[0].as_py(), 7, "r"),
+        ("a", days[1].as_py(), 4, "q"),
+    ]
+
+
+def test_parquet_wide_form_keeps_types_per_column_and_the_rest(tmp_path):
+    table = pa.table(
+        {
+            "name": ["x", "y"],
+            "small": pa.array([250, None], pa.uint8()),
+            "real": pa.array([0.5, None]),
+            "flag": [True, False],
+        }
+    )
+    pq.write_table(table, tmp_path / "a.parquet")
+    loaded = read(tmp_path / "a.parquet")
+    assert loaded.labels == {"row": ["x", "y"], "column": ["small", "real", "flag"]}
+    assert loaded.observations().nnz == 4
+    completed = np.array([[250, 0.5, 1], [300, 2.25, 0]])
+    write(tmp_path / "b.parquet", completed, loaded)
+    out = pq.read_table(tmp_path / "b.parquet")
+    assert out.schema == table.schema
+    assert out.to_pydict() == {"name": ["x", "y"], "small": [250, 255], "real": [0.5, 2.25], "flag": [True, False]}
+
+
+def test_parquet_of_a_pandas_table(tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1.0, np.nan], "b": [3.0, 4.0]}, index=[10, 20])
+    frame.to_parquet(tmp_path / "a.parquet")
+    loaded = read(tmp_path / "a.parquet")
+    assert loaded.shape == (2, 2)  # the index is not data
+    write(tmp_path / "b.parquet", np.array([[1.0, 3.0], [9.0, 4.0]]), loaded)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "b.parquet"), frame.fillna(9.0))
+    long = pd.DataFrame({"site": ["a", "b"], "day": [1, 2], "count": [1, 2]})
+    long.to_parquet(tmp_path / "c.parquet")
+    loaded = read(tmp_path / "c.parquet", **LONG)
+    write(tmp_path / "d.parquet", np.arange(4.0).reshape(2, 2), loaded)
+    assert pd.read_parquet(tmp_path / "d.parquet")["count"].tolist() == [0, 1, 2, 3]
+
+
+def test_parquet_refuses_text_values_and_repeated_keys(tmp_path):
+    pq.write_table(pa.table({"site": [1, 1], "day": [1, 2], "count": ["x", "y"]}), tmp_path / "a.parquet")
+    with pytest.raises(FileError, match=r"its value column 'count' holds string, not numbers\.$"):
+        read(tmp_path / "a.parquet", **LONG)
+    pq.write_table(pa.table({"site": [1, 1], "day": [2, 2], "count": [3, 4]}), tmp_path / "b.parquet")
+    with pytest.raises(FileError, match=r"the entry \(site=1, day=2\) appears twice \(rows 1 and 2\)"):
+        read(tmp_path / "b.parquet", **LONG)
+
+
+# --- NetCDF and Zarr ----------------------------------------------------------------------------------------------
+
+
+xr = pytest.importorskip("xarray")
+STORES = ["scipy", "h5netcdf", "zarr2", "zarr3"]
+
+
+def store(kind, dataset, folder, **encoding):
+    if kind.startswith("zarr"):
+        path = folder / "a.zarr"
+        version = int(kind[-1])
+        dataset.to_zarr(path, zarr_format=version, consolidated=version == 2, encoding=encoding)
+        return path, folder / "b.zarr", {"engine": "zarr", "consolidated": version == 2}
+    if kind == "h5netcdf":
+        pytest.importorskip("h5py")
+    dataset.to_netcdf(folder / "a.nc", engine=kind, encoding=encoding)
+    return folder / "a.nc", folder / "b.nc", {"engine": kind}
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_packed_integers_stay_packed(kind, tmp_path):
+    values = np.array([[1.5, np.nan, 2.0], [0.0, np.nan, np.nan]])
+    dataset = xr.Dataset({"t": (("y", "x"), values)}, coords={"y": [1, 2]})
+    packing = {"dtype": "int16", "scale_factor": 0.5, "add_offset": 10.0, "_FillValue": np.int16(4)}
+    path, out, options = store(kind, dataset, tmp_path, t=packing)
+    loaded = read(path)
+    np.testing.assert_array_equal(loaded.values, values)
+    # out of range, exactly the number that means missing (4 * 0.5 + 10), between two packed numbers
+    completed = np.array([[1.5, 1e9, 2.0], [0.0, 12.0, 3.3]])
+    write(out, completed, loaded)
+    with xr.open_dataset(out, **options) as found:
+        np.testing.assert_array_equal(found.t.values, [[1.5, 32767 * 0.5 + 10, 2.0], [0.0, 12.5, 3.5]])
+    with xr.open_dataset(out, mask_and_scale=False, **options) as raw:
+        assert raw.t.dtype == np.int16
+        assert raw.t.attrs["_FillValue"] == 4
+        assert raw.t.attrs["scale_factor"] == 0.5
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_everything_else_in_the_dataset_is_kept(kind, tmp_path):
+    dataset = xr.Dataset(
+        {"t": (("y", "x"), np.array([[1.0, np.nan], [3.0, 4.0]], np.float32), {"units": "K"}), "u": ("x", [1.5, 2.5])},
+        coords={"y": ("y", [5.0, 6.0], {"axis": "Y"}), "height": 2.0},
+        attrs={"title": "test"},
+    )
+    path, out, options = store(kind, dataset, tmp_path)
+    with pytest.raises(
+        FileError, match=r"it holds several variables \(t \(y: 2, x: 2\), u \(x: 2\)\); choose one with"
+    ):
+        read(path)
+    loaded = read(path, variable="t")
+    assert loaded.dims == ("y", "x")
+    assert loaded.labels == {"y": [5.0, 6.0]}
+    write(out, np.array([[1.0, 2.0], [3.0, 4.0]]), loaded)
+    with xr.open_dataset(out, **options) as found:
+        xr.testing.assert_identical(found.load(), dataset.fillna({"t": 2.0}))
+        assert found.t.dtype == np.float32
+    write(out, np.array([[1.0, 7.0], [3.0, 4.0]]), loaded)  # over the first one
+    assert read(out, variable="t").values[0, 1] == 7.0
+
+
+def test_plain_zarr_array_is_refused(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    zarr.save_array(str(tmp_path / "a.zarr"), np.ones((2, 2)))
+    with pytest.raises(FileError, match=r"it is not a Zarr group with named dimensions, as xarray writes them\.$"):
+        read(tmp_path / "a.zarr")
+
+
+# --- MATLAB -------------------------------------------------------------------------------------------------------
+
+
+def test_mat_types_and_other_variables(tmp_path):
+    from scipy.io import loadmat, savemat
+
+    given = {
+        "x": np.arange(6, dtype=np.int16).reshape(2, 3),
+        "k": 5.0,
+        "s": {"field": 1.0},
+        "yes": np.array([[True, False]]),
+    }
+    savemat(tmp_path / "a.mat", given)
+    with pytest.raises(FileError, match=r"it holds several variables \(x \(2, 3\), yes \(1, 2\)\)"):
+        read(tmp_path / "a.mat")
+    loaded = read(tmp_path / "a.mat", variable="x")
+    assert loaded.dtype == np.int16
+    write(tmp_path / "b.mat", given["x"] + 0.4, loaded)
+    out = loadmat(tmp_path / "b.mat", mat_dtype=True)
+    np.testing.assert_array_equal(out["x"], given["x"])
+    assert out["x"].dtype == np.int16
+    assert out["k"] == 5.0
+    assert out["s"]["field"][0, 0] == 1.0
+    assert out["yes"].dtype == bool
+
+
+def test_mat_73(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    array = np.arange(24.0).reshape(2, 3, 4)
+    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
+        file["x"] = array.T  # MATLAB stores the first index fastest
+        file["x"].attrs["MATLAB_class"] = b"double"
+    data = bytearray((tmp_path / "a.mat").read_bytes())
+    data[:19] = b"MATLAB 7.3 MAT-file"
+    (tmp_path / "a.mat").write_bytes(data)
+    loaded = read(tmp_path / "a.mat")
+    np.testing.assert_array_equal(loaded.values, array)
+    write(tmp_path / "b.mat", array + 1, loaded)
+    np.testing.assert_array_equal(read(tmp_path / "b.mat").values, array + 1)
+
+
+# --- rows ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(5, 6, 7), (2**40, 2**40)])
+def test_match_rows(shape):
+    rng = np.random.default_rng(0)
+    known = np.unique(rng.integers(0, 5, (20, len(shape))), axis=0)
+    known = known[rng.permutation(len(known))]
+    wanted = np.concatenate([known[::-2], np.full((1, len(shape)), 4) + 0 * known[:1]])
+    rows = match_rows(known, wanted, shape)
+    for row, want in zip(rows, wanted, strict=True):
+        same = np.flatnonzero((known == want).all(axis=1))
+        assert row == (same[0] if len(same) else -1)
+    assert match_rows(known[:0], wanted, shape).tolist() == [-1] * len(wanted)
+
+
+def test_first_duplicate():
+    assert first_duplicate(np.array([[1, 2], [2, 1], [1, 1]])) is None
+    assert first_duplicate(np.array([[3, 3], [1, 2], [1, 2], [3, 3], [1, 2]])) == (1, 2)
+    assert first_duplicate(np.array([[3, 3], [1, 2], [3, 3], [1, 2]])) == (0, 2)
