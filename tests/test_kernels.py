@@ -172,6 +172,18 @@ def test_any_kind_of_array_will_do(layout):
 
 
 @everywhere
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_shows(layout, bad):
+    """Reordered sums must not lose the NaN or infinity that tells a solver to stop."""
+    made, indices, factors, g = problem("order 4", layout, rank=8)
+    factors[1][2, 3] = bad
+    hit = indices[:, 1] == 2
+    assert not np.isfinite(made.predict(factors)[hit]).any()
+    assert np.isfinite(made.predict(factors)[~hit]).all()
+    assert not np.isfinite(made.pullback_all(g, factors)[0]).all()
+
+
+@everywhere
 def test_what_lies_outside_is_refused(layout):
     with pytest.raises(ValueError, match=r"mode 1 must be in 0\.\.3; got 4 in row 1"):
         LAYOUTS[layout](np.array([[0, 0], [1, 4]]), (2, 4))
@@ -295,6 +307,18 @@ def test_an_error_in_the_prior_comes_through_from_a_thread():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
+        made.value_and_pullback(entrywise, factors)
+
+
+def test_threads_follow_the_callers_errstate():
+    made, _, factors, _ = problem("order 3", "sampled", threads=2)
+
+    def entrywise(start, stop, x):
+        return 0.0, x / 0
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        made.value_and_pullback(entrywise, factors)
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
         made.value_and_pullback(entrywise, factors)
 
 

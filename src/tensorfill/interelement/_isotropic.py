@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -83,6 +82,8 @@ def two_modes(X: Array, terms: Terms, threads: int = 1) -> tuple[float, Array]:
 
 
 @lru_cache(maxsize=4)
-def _pool(threads: int, pid: int) -> ThreadPoolExecutor:
+def _pool(threads: int, pid: int) -> Any:
     """Threads for the kernel, which releases the interpreter lock; per process, since threads do not survive a fork."""
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(threads, thread_name_prefix=f"isotropic-tv-{pid}")

@@ -51,7 +51,7 @@ class InterElementPrior:
     if TYPE_CHECKING:  # optional methods, discovered by `has`; not there unless a subclass brings them
 
         def grad(self, A: Array) -> Array:
-            """Smooth priors: derivative of `value`, (I_n, R), in the dtype of A; a new array, the caller's to change."""
+            """Smooth priors: derivative of `value`, (I_n, R), in the dtype of A; a new array, the caller's own."""
 
         def prox(self, A: Array, step: float) -> Array:
             """Proximal priors: argmin_Z  value(Z) + |Z - A|^2 / (2 step), (I_n, R), in the dtype of A."""

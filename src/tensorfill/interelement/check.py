@@ -199,6 +199,7 @@ def _check_dtype(call: Callable[[Array], Array], A: Array, what: str) -> None:
         _require(result.dtype == given.dtype, f"{what} must keep {given.dtype}; got {result.dtype}.")
         _require(result.shape == given.shape, f"{what} must keep shape {given.shape}; got {result.shape}.")
         _require(not np.shares_memory(result, given), f"{what} must be an array of its own, not its input.")
+        _require(not np.shares_memory(result, call(given)), f"{what} must be a new array at every call.")
         _close(result, reference, what, 1e-12 if given.dtype == np.float64 else 2e-4)
 
 

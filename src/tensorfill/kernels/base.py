@@ -45,7 +45,7 @@ class Layout(ABC):
 
 
 def checked_indices(indices: Array, shape: Sequence[int]) -> Array:
-    """Coordinates (nnz, N) as C-ordered int32, every one inside `shape`: compiled loops do not look again."""
+    """Coordinates (nnz, N) in C order, int32 where that suffices, all inside `shape`: the loops do not look again."""
     indices = np.asarray(indices)
     if indices.ndim != 2 or indices.shape[1] != len(shape) or indices.dtype.kind not in "iu":
         msg = (
@@ -62,7 +62,7 @@ def checked_indices(indices: Array, shape: Sequence[int]) -> Array:
                 f"Check the shape {tuple(shape)}."
             )
             raise ValueError(msg)
-    return np.ascontiguousarray(indices, dtype=np.int32)
+    return np.ascontiguousarray(indices, dtype=np.int32 if max(shape) <= 2**31 else np.int64)
 
 
 def checked_factors(factors: Sequence[Array], shape: Sequence[int]) -> list[Array]:

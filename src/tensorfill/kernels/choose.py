@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from math import exp, prod
+from math import expm1, prod
 
 from tensorfill.kernels.base import Array, Layout
-from tensorfill.kernels.dense import SLAB, DenseLayout, choose_split
+from tensorfill.kernels.dense import FEW, SLAB, DenseLayout, choose_split
 from tensorfill.kernels.sampled import BLOCK, SampledLayout
 from tensorfill.registry import Registry, did_you_mean
 
@@ -30,7 +30,7 @@ def estimate_time(nnz: int, shape: Sequence[int], rank: int, layout: str) -> flo
         # per entry: three matrix products and passes over X; per observation: gather and scatter
         return size * (1.1 + 0.072 * rank) + 3.0 * nnz
     prefixes = size / shape[-1]
-    fibres = prefixes * (1 - exp(-nnz / prefixes))  # how many are hit, were the observations spread evenly
+    fibres = -prefixes * expm1(-nnz / prefixes)  # how many are hit, were the observations spread evenly
     per_observation = 8.0 + 0.42 * rank + max(N - 3, 0) * (12.0 + 0.3 * rank)
     return STARTUP + nnz * per_observation + fibres * (N - 1) * (12.0 + 0.5 * rank)
 
@@ -40,7 +40,7 @@ def estimate_memory(nnz: int, shape: Sequence[int], rank: int, layout: str, item
     factors = sum(shape) * rank * itemsize
     if layout == "dense":
         cols = prod(shape[choose_split(shape) :])
-        slab = SLAB + max(cols, rank)  # one row at least
+        slab = max(SLAB, min(rank, FEW) * cols)
         right = 2 * cols * rank  # R and G_R
         return 8 * nnz + (3 * slab + right) * itemsize + factors
     threads = os.cpu_count() or 1

@@ -21,6 +21,9 @@ from tensorfill.kernels.base import Array, Entrywise, Layout, checked_factors, c
 from tensorfill.kernels.khatrirao import KhatriRao
 
 SLAB = 2**19  # entries of X (or of L, if longer) held at a time: 2 MB in float32, in reach of a core's cache
+FEW = 64  # rows that a matrix product wants to be worth its name
+# overflow and NaN are for the solver's guard to see in the result; compiled loops do not warn either
+silent = np.errstate(over="ignore", under="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ def left_slabs(shape: Sequence[int], most_rows: int) -> Iterator[tuple[slice, ..
     while m < len(shape) - 1 and prod(shape[m + 1 :]) > most_rows:
         m += 1
     block = max(1, most_rows // prod(shape[m + 1 :]))
+    block = ceil(shape[m] / ceil(shape[m] / block))  # all of nearly one length
     whole = tuple(slice(0, size) for size in shape[m + 1 :])
     for prefix in product(*(range(size) for size in shape[:m])):
         for start in range(0, shape[m], block):
@@ -105,6 +109,7 @@ class DenseLayout(Layout):
 
     # The Layout contract -----------------------------------------------------------------------
 
+    @silent
     def predict(self, factors: Sequence[Array]) -> Array:
         """Model values at the observed entries, (nnz,)."""
         factors = checked_factors(factors, self.shape)
@@ -117,14 +122,17 @@ class DenseLayout(Layout):
             x[slab.start : slab.stop] = self._gather(slab, part)
         return x
 
+    @silent
     def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
         """G_n for one mode: (I_n, R)."""
         return self._pullback(g, factors, [mode])[0]
 
+    @silent
     def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
         """G_n for every mode, from two matrix products."""
         return self._pullback(g, factors, range(len(self.shape)))
 
+    @silent
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
         """Value and every mode's gradient, slab by slab."""
         factors = checked_factors(factors, self.shape)
@@ -142,6 +150,7 @@ class DenseLayout(Layout):
 
     # For priors on X itself --------------------------------------------------------------------
 
+    @silent
     def full(self, factors: Sequence[Array]) -> Array:
         """The whole tensor X, (I_1, ..., I_N)."""
         factors = checked_factors(factors, self.shape)
@@ -151,6 +160,7 @@ class DenseLayout(Layout):
             np.matmul(self._left(slab, factors).matrix, right.matrix.T, out=_rows(X, plan, slab))
         return X
 
+    @silent
     def pullback_full(self, Y: Array, factors: Sequence[Array]) -> list[Array]:
         """Gradient of every mode for a gradient Y in all of X, of the tensor's shape."""
         factors = checked_factors(factors, self.shape)
@@ -185,7 +195,9 @@ class DenseLayout(Layout):
     def _make_plan(self, rank: int) -> Plan:
         split = choose_split(self.shape)
         cols = prod(self.shape[split:])
-        cuts = list(left_slabs(self.shape[:split], max(1, SLAB // max(cols, rank))))
+        # a few rows at least, lest the products degenerate; X is then no larger than R, which is whole anyway
+        most_rows = max(min(rank, FEW), SLAB // max(cols, rank))
+        cuts = list(left_slabs(self.shape[:split], most_rows))
         rows = [prod(part.stop - part.start for part in cut) for cut in cuts]
         edges = np.concatenate([[0], np.cumsum(rows)]) * cols
         at = edges if self._complete else np.searchsorted(self._flat, edges)

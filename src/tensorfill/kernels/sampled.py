@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -103,7 +105,9 @@ class SampledLayout(Layout):
             return [work(0, self.nnz)]
         # a new pool each time (0.1 ms): one kept for later would not survive a fork
         with ThreadPoolExecutor(count) as pool:
-            return list(pool.map(work, edges[:-1], edges[1:]))
+            # each thread in a copy of the caller's context, so that its numpy.errstate holds for the prior there too
+            tasks = [pool.submit(copy_context().run, work, a, b) for a, b in pairwise(edges)]
+            return [task.result() for task in tasks]
 
 
 def default_threads(nnz: int, rows: int, rank: int) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from tensorfill.solvers.loop import run as run_loop
 Array = NDArray[Any]
 
 FEWEST = 30  # with fewer observations nothing can be held out: the means it is
+FEW = 5000  # with fewer, one split leaves too much to chance
 LADDER = (1, 2, 3, 5, 8, 12, 18, 26, 38, 55, 80)
 STOPPING = Stopping(max_iter=200, tol=1e-7, patience=5)
 ENDED_EARLY = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME)
@@ -55,59 +55,71 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A fit that took part."""
+    """A fit that took part, once per fold."""
 
     rank: int
     ridge: float
     seed: int
-    fit: Fit
-    outcome: Outcome
-
-    @cached_property
-    def losses(self) -> Array:
-        """Loss of each held-out entry, (held out,)."""
-        return held_out_losses(self.fit, self.outcome.state.factors)
+    losses: Array  # of each held-out entry of every fold, weighted
+    outcomes: tuple[Outcome, ...]
 
     @property
     def score(self) -> float:
-        return float(np.average(self.losses, weights=self.fit.held_out.weights))  # type: ignore[union-attr]
+        """Mean loss on held-out entries."""
+        return float(self.losses.mean())
+
+    @property
+    def iterations(self) -> int:
+        """How many iterations served it best: the median over folds."""
+        return int(np.median([o.best_iteration for o in self.outcomes]))
+
+    @property
+    def ended_early(self) -> Status | None:
+        """Why the whole contest should end now, if it should."""
+        return next((o.status for o in self.outcomes if o.status in ENDED_EARLY), None)
 
 
-def held_out_losses(fit: Fit, factors: list[Array]) -> Array:
-    """Loss of the model at each held-out entry, (held out,)."""
+def held_out_losses(fit: Fit, outcome: Outcome) -> Array:
+    """Weighted loss of the model at each held-out entry, (held out,)."""
     aside: Observations = fit.held_out  # type: ignore[assignment]
-    x = CP(factors).at(aside.indices).astype(np.float64)
-    return fit.problem.prior.nll(aside.values.astype(np.float64), x)  # type: ignore[union-attr]
+    x = CP(outcome.state.factors).at(aside.indices).astype(np.float64)
+    losses = fit.problem.prior.nll(aside.values.astype(np.float64), x)  # type: ignore[union-attr]
+    return losses if aside.weights is None else losses * aside.weights / aside.weights.mean()
 
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The observations split once, and fits that compete on the part held out."""
+    """Splits of the observations made once, and fits that compete on the parts held out."""
 
-    obs: Observations
-    kept: Observations
-    aside: Observations
+    folds: tuple[tuple[Observations, Observations], ...]  # (kept, held out)
     recipe: Recipe
     run: Run
 
+    @staticmethod
+    def on(obs: Observations, recipe: Recipe, run: Run) -> Contest:
+        """One split; three where observations are few, so that chance decides less."""
+        rngs = (np.random.default_rng([run.seed, 0, k]) for k in range(3 if obs.nnz < FEW else 1))
+        return Contest(tuple(obs.split(recipe.held_out, rng) for rng in rngs), recipe, run)
+
     def enter(self, rank: int, ridge: float, start: int, limit: int | None = None) -> Candidate:
-        """One fit; `limit` iterations at most."""
-        problem = table_problem(self.kept, self.recipe, rank, ridge)
-        rng = np.random.default_rng([self.run.seed, 1 + start])
-        fit = Fit(problem, self.recipe.solver, initial_factors(problem, first_guess(problem), rng), self.aside)
-        longest = self.run.max_iter or STOPPING.max_iter
-        stopping = replace(STOPPING, max_iter=longest if limit is None else limit, seconds=self.run.seconds)
-        outcome = run_loop(
-            fit,
-            stopping=stopping,
-            rng=rng,
-            callback=self.run.callback,
-            **self._file(f"{rank}-{ridge:.3g}-{start}", fit),
-        )
-        return Candidate(rank, ridge, start, fit, outcome)
+        """One fit per fold; `limit` iterations at most."""
+        losses, outcomes = [], []
+        for k, (kept, aside) in enumerate(self.folds):
+            problem = table_problem(kept, self.recipe, rank, ridge)
+            rng = np.random.default_rng([self.run.seed, 1 + start])
+            fit = Fit(problem, self.recipe.solver, initial_factors(problem, first_guess(problem), rng), aside)
+            longest = self.run.max_iter or STOPPING.max_iter
+            stopping = replace(STOPPING, max_iter=longest if limit is None else limit, seconds=self.run.seconds)
+            file = self._file(f"{rank}-{ridge:.3g}-{start}-{k}", fit)
+            outcome = run_loop(fit, stopping=stopping, rng=rng, callback=self.run.callback, **file)
+            outcomes.append(outcome)
+            losses.append(held_out_losses(fit, outcome))
+            if outcome.status in ENDED_EARLY:
+                break
+        return Candidate(rank, ridge, start, np.concatenate(losses), tuple(outcomes))
 
     def _file(self, name: str, fit: Fit) -> dict[str, Any]:
-        """Each fit has a checkpoint of its own beside the one named: run.npz.2-0.1-0, ..."""
+        """Each fit has a checkpoint of its own beside the one named: run.npz.2-0.1-0-0, ..."""
         if self.run.checkpoint is None:
             return {}
         mark = f"{fit.problem.fingerprint()} {fit.solver!r} {self.run.seed} {name}"
@@ -151,37 +163,26 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
         return _fit_all(obs, recipe, run, method, recipe.rank or recipe.most, recipe.ridge, 0, None)
     if obs.nnz < FEWEST:
         return _fit_all(obs, recipe, run, method, max(means_rank, recipe.rank or 1), recipe.ridge, 0, 0)
-    kept, aside = obs.split(recipe.held_out, np.random.default_rng([run.seed, 0]))
-    contest = Contest(obs, kept, aside, recipe, run)
+    contest = Contest.on(obs, recipe, run)
     means = contest.enter(means_rank, recipe.ridge, 0, limit=0)
-    tried = [means]
+    tried = []
     for candidate in contest.hold():
         tried.append(candidate)
-        if candidate.outcome.status in ENDED_EARLY:
+        if candidate.ended_early:
             break
-    winner = min(tried[1:], key=lambda c: c.score)
-    iterations = winner.outcome.best_iteration
-    gain = means.losses - winner.losses
-    if not gain.mean() > 0.5 * gain.std() / np.sqrt(len(gain)):  # half a standard error of the paired difference
-        winner, iterations = means, 0
-    done = _fit_all(
-        obs,
-        recipe,
-        replace(run, checkpoint=None, callback=None),
-        method,
-        winner.rank,
-        winner.ridge,
-        winner.seed,
-        iterations,
-    )
-    last = tried[-1].outcome.status
-    settings = {**done.settings, "held_out": recipe.held_out, "starts": recipe.starts}
+    whole = [c for c in tried if len(c.losses) == len(means.losses)]
+    winner = min(whole or tried, key=lambda c: c.score)
+    gain = means.losses[: len(winner.losses)] - winner.losses
+    if not gain.mean() > gain.std() / np.sqrt(len(gain)):  # one standard error of the paired difference
+        winner = means
+    quiet = replace(run, checkpoint=None, callback=None, resume=False)
+    done = _fit_all(obs, recipe, quiet, method, winner.rank, winner.ridge, winner.seed, winner.iterations)
     return replace(
         done,
         held_out=winner.score,
-        history=winner.outcome.history,
-        status=last if last in ENDED_EARLY else Status.HELD_OUT,
-        settings=settings,
+        history=winner.outcomes[0].history,
+        status=tried[-1].ended_early or Status.HELD_OUT,
+        settings={**done.settings, "held_out": recipe.held_out, "starts": recipe.starts},
     )
 
 

@@ -203,7 +203,7 @@ def first_duplicate(indices: Array) -> tuple[int, int] | None:
 
 
 def texts(values: Array) -> Iterator[str]:
-    """Each number as the shortest text that reads back as the same number; blank for NaN, 1 and 0 for True and False."""
+    """Each number as the shortest text that reads back as the same; blank for NaN, 1 and 0 for True and False."""
     if values.dtype.kind in "iub":
         return map(str, values.astype(np.int64).tolist() if values.dtype.kind == "b" else values.tolist())
     # a Python float is written as a float64 is; narrower ones have shorter texts, which NumPy knows

@@ -22,7 +22,9 @@ LOSSLESS = ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits",
 
 def frames_of(image: Any) -> tuple[Array, Array | None, bool, list[Any]]:
     """(values, alpha, is it a video, durations) of all frames of a Pillow image; they must agree in size and mode."""
-    parts, alphas, durations = [], [], []
+    parts: list[Array] = []
+    alphas: list[Array] = []
+    durations: list[Any] = []
     for k in range(getattr(image, "n_frames", 1)):
         image.seek(k)
         whole = image.convert("RGBA") if image.format == "GIF" else image  # frames of a GIF differ in mode
@@ -34,11 +36,11 @@ def frames_of(image: Any) -> tuple[Array, Array | None, bool, list[Any]]:
             )
             raise FileError(msg)
         parts.append(values)
-        alphas.append(alpha)
+        alphas += [] if alpha is None else [alpha]
         durations.append(image.info.get("duration", 0))
     video = len(parts) > 1
     values = np.stack(parts) if video else parts[0]
-    if any(a is None for a in alphas):
+    if len(alphas) < len(parts):
         return values, None, video, durations
     return values, np.stack(alphas) if video else alphas[0], video, durations
 

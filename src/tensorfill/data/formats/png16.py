@@ -124,7 +124,7 @@ def encode(pixel: Array, chunks: Chunks) -> bytes:
     byte = np.ascontiguousarray(array.astype(">u2")).view(np.uint8).astype(np.int16)  # (H, W, 2 channels)
     left, up, corner = np.zeros_like(byte), np.zeros_like(byte), np.zeros_like(byte)
     left[:, 1:], up[1:], corner[1:, 1:] = byte[:, :-1], byte[:-1], byte[:-1, :-1]
-    guesses = (0, left, up, (left + up) >> 1, _paeth(left, up, corner))
+    guesses: tuple[Array | int, ...] = (0, left, up, (left + up) >> 1, _paeth(left, up, corner))
     lines = np.empty((height, 1 + byte[0].size), dtype=np.uint8)
     least = np.full(height, np.iinfo(np.int64).max)
     for kind, guess in enumerate(guesses):

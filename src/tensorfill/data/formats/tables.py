@@ -112,7 +112,7 @@ def _write(sink: IO[bytes], rows: Iterable[Sequence[str]], like: Loaded) -> None
     with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") as text:
         csv.writer(text, **style).writerows(rows)
         text.flush()
-        sink.write(text.buffer.getbuffer())  # type: ignore[attr-defined]
+        sink.write(text.buffer.getbuffer())
 
 
 # --- long form ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,211 @@
+"""What of a Completion can be looked at: pictures, frames, cuts. Plain arrays; no plotting library in here.
+
+Design: everything shown (plots, card, report) goes through `sheets`, which never forms more of the tensor than it
+shows, so a tensor too large to be dense can still be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.convert import cast_like
+from tensorfill.defaults import smooth_modes
+
+if TYPE_CHECKING:
+    from tensorfill.completion import Completion
+    from tensorfill.data.observations import Observations
+
+Array = NDArray[Any]
+
+LONGEST = 1024  # a mode longer than this is thinned out before it is shown
+SMALLEST_PICTURE = 8
+FEW = 6  # so few series are drawn as lines, not as a heat map
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A cut through the tensor over two modes (rows, columns), perhaps with colour channels.
+
+    Attributes
+    ----------
+    title : where the cut is, e.g. "day = 3"; empty for the whole of a matrix or picture
+    dims : names of the modes shown
+    index : one array of indices per mode shown (all of them, or thinned out)
+    fixed : {mode: index} of the modes cut through
+    given : (H, W[, C]) float, NaN where nothing was observed
+    completed : (H, W[, C]), observed values and estimates in the type of the data
+    """
+
+    title: str
+    dims: tuple[str, ...]
+    index: tuple[Array, ...]
+    fixed: Mapping[int, int]
+    given: Array
+    completed: Array
+
+    @property
+    def observed(self) -> NDArray[np.bool_]:
+        return ~np.isnan(self.given)
+
+    @property
+    def filled(self) -> Array:
+        """Share of what was filled in at each place, (H, W): 0 = all observed, 1 = nothing was."""
+        missing = np.isnan(self.given)
+        return missing.mean(axis=2) if missing.ndim == 3 else missing.astype(float)
+
+
+def source_dtype(obs: Observations) -> np.dtype[Any] | None:
+    """The type the data came in, where it is known."""
+    source: Any = obs.source
+    source = getattr(source, "inner", source)
+    return getattr(getattr(source, "array", None), "dtype", None)
+
+
+def picture_axes(obs: Observations) -> str | None:
+    """What the modes mean if this is a picture or a video: "HW", "HWC", "FHW", "FHWC"; None if it is not.
+
+    Names (frame, row, column, channel) decide; without them 8 or 16-bit numbers or a plain range, smooth along both
+    of the long modes.
+    """
+    letters = {"frame": "F", "row": "H", "column": "W", "channel": "C"}
+    named = "".join(letters.get(d, "?") for d in obs.dims)
+    if named in ("HWC", "FHW", "FHWC"):
+        return named if named[-1] != "C" or obs.shape[-1] in (1, 3) else None
+    dtype = source_dtype(obs)
+    small = dtype is not None and dtype.kind == "u" and dtype.itemsize <= 2
+    if obs.ndim == 2 and small and min(obs.shape) >= SMALLEST_PICTURE:
+        return "HW" if smooth_modes(obs) == (0, 1) else None
+    if obs.ndim == 3 and obs.shape[-1] == 3 and min(obs.shape[:2]) >= SMALLEST_PICTURE:
+        low, high = obs.values.min(), obs.values.max()
+        return "HWC" if (small or (low >= 0 and high <= 255)) and smooth_modes(obs)[:2] == (0, 1) else None
+    return None
+
+
+def kind(done: Completion) -> str:
+    """How to show it: "picture", "video", "lines", "matrix" or "slices"."""
+    obs = done.observations
+    axes = picture_axes(obs)
+    if axes is not None:
+        return "video" if axes[0] == "F" else "picture"
+    if obs.ndim > 2:
+        return "slices"
+    return "lines" if min(obs.shape) <= FEW and max(obs.shape) >= 3 * min(obs.shape) else "matrix"
+
+
+def value_range(done: Completion) -> tuple[float, float]:
+    """(lowest, highest) for colour scales: 0..255 for 8-bit pictures, else what was observed, without outliers."""
+    obs = done.observations
+    low, high = float(obs.values.min()), float(obs.values.max())
+    if picture_axes(obs) is not None:
+        dtype = source_dtype(obs)
+        if dtype == np.uint8 or (low >= 0 and 1 < high <= 255):
+            return 0.0, 255.0
+        return (0.0, 1.0) if low >= 0 and high <= 1 else (min(low, 0.0), high)
+    if obs.nnz > 100:
+        low, high = (float(q) for q in np.quantile(obs.values, (0.005, 0.995)))
+    return (low, high) if low < high else (low - 0.5, low + 0.5)
+
+
+def sheets(done: Completion, count: int = 4) -> list[Sheet]:
+    """Up to `count` cuts worth showing, evenly spread; one for a matrix or a picture."""
+    obs = done.observations
+    shown = _modes_shown(obs)
+    others = [n for n in range(obs.ndim) if n not in shown]
+    if not others:
+        return [cut(done, shown, {})]
+    lengths = [obs.shape[n] for n in others]
+    total = int(np.prod([float(n) for n in lengths]))
+    spread = np.unique(np.linspace(0, total - 1, min(count, total) * 2 + 1)[1::2].round())
+    return [cut(done, shown, _place(int(k), others, lengths)) for k in spread]
+
+
+def _place(k: int, others: Sequence[int], lengths: Sequence[int]) -> dict[int, int]:
+    """The k-th place among the modes cut through: plain integers, which do not overflow for huge tensors."""
+    out = {}
+    for n, length in zip(reversed(others), reversed(lengths), strict=True):
+        k, out[n] = divmod(k, length)
+    return dict(sorted(out.items()))
+
+
+def _modes_shown(obs: Observations) -> tuple[int, ...]:
+    """The picture's own modes; else the two longest, later ones first on a draw, in their order."""
+    axes = picture_axes(obs)
+    if axes is not None:
+        return tuple(n for n, letter in enumerate(axes) if letter != "F")
+    return tuple(sorted(sorted(range(obs.ndim), key=lambda n: (obs.shape[n], n))[-2:]))
+
+
+def cut(done: Completion, shown: Sequence[int], fixed: Mapping[int, int]) -> Sheet:
+    """The cut over the modes `shown`, at the indices `fixed` of all others."""
+    obs = done.observations
+    index = tuple(_thinned(obs.shape[n]) for n in shown)
+    grid = np.meshgrid(*index, indexing="ij")
+    where = np.empty((grid[0].size, obs.ndim), dtype=np.intp)
+    for n, at in zip(shown, grid, strict=True):
+        where[:, n] = at.ravel()
+    for n, i in fixed.items():
+        where[:, n] = i
+    estimate = np.asarray(done.at(where), dtype=np.float64).reshape(grid[0].shape)
+    given = np.full(grid[0].shape, np.nan)
+    inside = np.ones(obs.nnz, dtype=bool)
+    for n, i in fixed.items():
+        inside &= obs.indices[:, n] == i
+    rows = np.flatnonzero(inside)
+    for n, kept in zip(shown, index, strict=True):
+        rows = rows[np.isin(obs.indices[rows, n], kept)]
+    place = tuple(np.searchsorted(kept, obs.indices[rows, n]) for n, kept in zip(shown, index, strict=True))
+    given[place] = obs.values[rows]
+    dtype = source_dtype(obs) or obs.values.dtype
+    completed = np.where(np.isnan(given), cast_like(estimate, dtype), given)
+    title = ", ".join(f"{obs.dims[n]} = {i}" for n, i in fixed.items())
+    return Sheet(title, tuple(obs.dims[n] for n in shown), index, dict(fixed), given, completed)
+
+
+def _thinned(length: int) -> Array:
+    if length <= LONGEST:
+        return np.arange(length)
+    return np.unique(np.linspace(0, length - 1, LONGEST).round().astype(np.intp))
+
+
+def to_rgb(values: Array, limits: tuple[float, float], missing: NDArray[np.bool_] | None = None) -> NDArray[np.uint8]:
+    """(H, W) or (H, W, 1 or 3) as an 8-bit RGB picture.
+
+    Single missing channels are black, as if that light were off; a pixel of which nothing is known is grey when every
+    gap is a whole pixel, so that a hole is not taken for a dark spot.
+    """
+    low, high = limits
+    scaled = np.clip((np.nan_to_num(np.asarray(values, dtype=np.float64), nan=low) - low) / (high - low), 0, 1)
+    out = np.rint(255 * (scaled if scaled.ndim == 3 else scaled[..., None])).astype(np.uint8)
+    out = np.broadcast_to(out, (*out.shape[:2], 3)).copy()
+    if missing is not None:
+        gone = missing if missing.ndim == 3 else missing[..., None]
+        if (gone.all(axis=2) == gone.any(axis=2)).all():
+            out[gone.all(axis=2)] = 128
+        else:
+            out[np.broadcast_to(gone, out.shape)] = 0
+    return out
+
+
+def before_and_after(done: Completion) -> tuple[NDArray[np.uint8], NDArray[np.uint8], Sheet] | None:
+    """A picture with its holes and without, (H, W, 3) uint8; of a video, its middle frame; None for other data."""
+    if kind(done) not in ("picture", "video"):
+        return None
+    sheet = sheets(done, 1)[0]
+    limits = value_range(done)
+    return to_rgb(sheet.given, limits, ~sheet.observed), to_rgb(sheet.completed, limits), sheet
+
+
+def psnr(estimate: Array, truth: Array, observed: NDArray[np.bool_], peak: float = 255.0) -> float:
+    """Peak signal-to-noise ratio in dB, as in the paper.
+
+    The estimate is clipped to 0..peak and the observed entries are pasted in; the mean is over all entries.
+    """
+    t = np.asarray(truth, dtype=np.float64)
+    error = np.where(observed, 0.0, np.clip(np.asarray(estimate, dtype=np.float64), 0, peak) - t)
+    mean = float(np.mean(error**2))
+    return float("inf") if mean == 0 else float(10 * np.log10(peak**2 / mean))
