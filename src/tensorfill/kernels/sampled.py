@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -103,11 +101,15 @@ class SampledLayout(Layout):
         edges = [self.nnz * t // count for t in range(count + 1)]
         if count == 1:
             return [work(0, self.nnz)]
+        state = np.geterr()
+
+        def task(start: int, stop: int) -> T:
+            with np.errstate(**state):  # the caller's: threads do not inherit it, and the prior runs here
+                return work(start, stop)
+
         # a new pool each time (0.1 ms): one kept for later would not survive a fork
         with ThreadPoolExecutor(count) as pool:
-            # each thread in a copy of the caller's context, so that its numpy.errstate holds for the prior there too
-            tasks = [pool.submit(copy_context().run, work, a, b) for a, b in pairwise(edges)]
-            return [task.result() for task in tasks]
+            return list(pool.map(task, edges[:-1], edges[1:]))
 
 
 def default_threads(nnz: int, rows: int, rank: int) -> int:

@@ -13,7 +13,7 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import IO, Any
+from typing import IO, Any, ClassVar
 
 import numpy as np
 
@@ -65,25 +65,43 @@ class CSV(Format):
 
     title = "a CSV table"
     description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); may be gzipped"
-    endings = (".csv", ".tsv")
+    endings = (".csv",)
     text = True
     options = frozenset({"value"})
+    delimiter: ClassVar[str] = ","  # of a new table; one that was read keeps its own
 
     def read(self, request: Request) -> Loaded:
         rows, style = _rows(request.bytes())
         if request.dims is not None or request.value is not None:
-            return _read_long(rows, style, request)
-        return _read_wide(rows, style)
+            return replace(_read_long(rows, style, request), format=self.name)
+        return replace(_read_wide(rows, style), format=self.name)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if writes_long(like):
             where = all_rows(like)
             self.write_rows(sink, where, array[tuple(where.T)], like)
         else:
-            _write(sink, _wide_rows(array, like), like)
+            self._write(sink, _wide_rows(array, like), like)
 
     def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        _write(sink, _long_rows(indices, values, like), like)
+        self._write(sink, _long_rows(indices, values, like), like)
+
+    def _write(self, sink: IO[bytes], rows: Iterable[Sequence[str]], like: Loaded) -> None:
+        new = {"delimiter": self.delimiter, "lineterminator": "\n"}
+        with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") as text:
+            csv.writer(text, **(like.extra["style"] if like.format == self.name else new)).writerows(rows)
+            text.flush()
+            sink.write(text.buffer.getbuffer())
+
+
+@FORMATS.register("tsv")
+class TSV(CSV):
+    """The same with tabs."""
+
+    title = "a TSV table"
+    description = "the same as csv, separated by tabs"
+    endings = (".tsv",)
+    delimiter = "\t"
 
 
 def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
@@ -105,14 +123,6 @@ def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
             msg = f"row {k + 1} has {len(row)} cells, but row 1 has {len(rows[0])}."
             raise FileError(msg)
     return rows, style
-
-
-def _write(sink: IO[bytes], rows: Iterable[Sequence[str]], like: Loaded) -> None:
-    style = like.extra.get("style", {"delimiter": ",", "lineterminator": "\n"})
-    with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") as text:
-        csv.writer(text, **style).writerows(rows)
-        text.flush()
-        sink.write(text.buffer.getbuffer())
 
 
 # --- long form ----------------------------------------------------------------------------------------------------
@@ -154,7 +164,7 @@ def _as_whole(loaded: Loaded, cells: Sequence[str]) -> Loaded:
 
 def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str]]:
     labels = [[str(x) for x in axis] for axis in dim_labels(like)]
-    own = like.format == "csv"
+    own = "header" in like.extra  # it came from such a table
     header = list(like.extra["header"]) if own else [*dim_names(like), str(like.extra.get("name") or "value")]
     plain = [cell.strip() for cell in header]
     places = [plain.index(d) for d in dim_names(like)]
@@ -206,7 +216,7 @@ def _read_wide(rows: list[list[str]], style: dict[str, Any]) -> Loaded:
 
 
 def _wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:
-    if like.format == "csv":
+    if "rows" in like.extra:  # it came from such a table
         top, left, old = like.extra["top"], like.extra["left"], like.extra["rows"]
         yield from old[:top]
         for row, values in zip(old[top:], array, strict=True):
