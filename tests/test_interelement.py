@@ -281,6 +281,8 @@ def test_a_users_own_prior():
     check_interelement_prior(GroupLasso())
     check_interelement_prior(0.5 * (3.0 * GroupLasso()) + QuadraticVariation())
     assert 2.0 * (3.0 * GroupLasso()) == Scaled(6.0, GroupLasso())
+    assert GroupLasso().settings() == {"name": "GroupLasso"}
+    assert FixedEnds(1.0).name == "FixedEnds"  # not the name of the registered prior it derives from
 
 
 @pytest.mark.parametrize("other", [L1(), TotalVariation(), NonNegative(), GroupLasso()])

@@ -138,6 +138,7 @@ def test_settings_are_plain_and_comparable():
         (lambda: IsotropicTV(1.0, (0, -3)).value(picture((4, 4, 3))), "must differ"),
         (lambda: IsotropicTV(1.0, (0, 2), transform=opponent()).value(picture((4, 4, 3))), "must differ"),
         (lambda: IsotropicTV(1.0, transform=opponent()).value(picture((4, 4, 5))), "mode 2 of X must have 3 entries"),
+        (lambda: IsotropicTV(1.0, (0, 1)).check((4,)), r"has 1; got \(0, 1\)"),
         (lambda: tensorspace_from_settings({"name": "isotropic-vt"}), "Did you mean 'isotropic-tv'"),
     ],
 )

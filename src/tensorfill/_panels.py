@@ -190,6 +190,7 @@ def curve(axes: Axes, iteration: Array, values: Array, column: str, colour: str)
     else:
         axes.plot(x, y, color=colour, marker="o")
         axes.set_title("objective")
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set_xlabel("iteration")
 
 
@@ -201,8 +202,7 @@ def factor(axes: Axes, A: Array, dim: str, labels: Sequence[Any] | None) -> None
     axes.set_ylabel(dim)
     axes.margins(x=0.01 if not few else 0.03)
     if labels is None:
-        if few:
-            axes.set_xticks(np.arange(len(A)))
+        axes.xaxis.get_major_locator().set_params(integer=True)
         return
     at = np.unique(np.linspace(0, len(A) - 1, min(len(A), 10)).round().astype(int))
     axes.set_xticks(at, [_short(labels[i]) for i in at])

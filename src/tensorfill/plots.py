@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+FAINT = 0.01  # a component weaker than this, relative to the strongest, is not worth a line
+
 
 def plot(done: Completion, *, truth: ArrayLike | None = None, count: int = 4) -> Figure:
     """Known entries and completed ones, side by side.
@@ -74,7 +76,7 @@ def plot_factors(
 
     Parameters
     ----------
-    components : how many, the strongest first; or which ones
+    components : how many, the strongest first (without those under 1 % of the strongest); or a list of which, from 0
     labels : {dimension name: labels along it}
 
     Columns are scaled to a largest entry of 1 and put the right way up, for display only; their strength is in the
@@ -89,7 +91,7 @@ def plot_factors(
         panels = figure.subplots(len(factors), 1, squeeze=False)[:, 0]
         for axes, A, dim in zip(panels, factors, dims, strict=True):
             _panels.factor(axes, A, dim, (labels or {}).get(dim))
-        names = [f"{r + 1}: {s:.0%}" for r, s in zip(chosen, strength, strict=True)]
+        names = [f"{r}: {s:.0%}" for r, s in zip(chosen, strength, strict=True)]
         title = f"component: strength (of {done.rank})"
         figure.legend(panels[0].get_lines()[: len(names)], names, loc="outside right upper", title=title)
         return figure
@@ -103,7 +105,8 @@ def strongest(done: Completion, components: int | Sequence[int]) -> tuple[list[A
         if components < 1:
             msg = f"components must be a number >= 1, or a list of component numbers; got {components}."
             raise ValueError(msg)
-        chosen = [int(r) for r in np.argsort(-norms, kind="stable")[: int(components)]]
+        order = np.argsort(-norms, kind="stable")[: int(components)]
+        chosen = [int(r) for r in order if norms[r] >= FAINT * norms.max()]
     else:
         chosen = [int(r) for r in components]
         if not chosen or not all(0 <= r < len(norms) for r in chosen):

@@ -53,6 +53,12 @@ class Sheet:
         return ~np.isnan(self.given)
 
     @property
+    def coordinates(self) -> NDArray[np.intp]:
+        """Where its entries are in the tensor, (k, N), in C order."""
+        total = len(self.index) + len(self.fixed)
+        return _coordinates(self.index, [n for n in range(total) if n not in self.fixed], self.fixed)
+
+    @property
     def filled(self) -> Array:
         """Share of what was filled in at each place, (H, W): 0 = all observed, 1 = nothing was."""
         missing = np.isnan(self.given)
@@ -144,14 +150,10 @@ def cut(done: Completion, shown: Sequence[int], fixed: Mapping[int, int]) -> She
     """The cut over the modes `shown`, at the indices `fixed` of all others."""
     obs = done.observations
     index = tuple(_thinned(obs.shape[n]) for n in shown)
-    grid = np.meshgrid(*index, indexing="ij")
-    where = np.empty((grid[0].size, obs.ndim), dtype=np.intp)
-    for n, at in zip(shown, grid, strict=True):
-        where[:, n] = at.ravel()
-    for n, i in fixed.items():
-        where[:, n] = i
-    estimate = np.asarray(done.at(where), dtype=np.float64).reshape(grid[0].shape)
-    given = np.full(grid[0].shape, np.nan)
+    shape = tuple(len(kept) for kept in index)
+    where = _coordinates(index, shown, fixed)
+    estimate = np.asarray(done.at(where), dtype=np.float64).reshape(shape)
+    given = np.full(shape, np.nan)
     inside = np.ones(obs.nnz, dtype=bool)
     for n, i in fixed.items():
         inside &= obs.indices[:, n] == i
@@ -164,6 +166,17 @@ def cut(done: Completion, shown: Sequence[int], fixed: Mapping[int, int]) -> She
     completed = np.where(np.isnan(given), cast_like(estimate, dtype), given)
     title = ", ".join(f"{obs.dims[n]} = {i}" for n, i in fixed.items())
     return Sheet(title, tuple(obs.dims[n] for n in shown), index, dict(fixed), given, completed)
+
+
+def _coordinates(index: Sequence[Array], shown: Sequence[int], fixed: Mapping[int, int]) -> NDArray[np.intp]:
+    """Where the entries of a cut are in the tensor, (k, N), in C order."""
+    grid = np.meshgrid(*index, indexing="ij")
+    where = np.empty((grid[0].size, len(shown) + len(fixed)), dtype=np.intp)
+    for n, at in zip(shown, grid, strict=True):
+        where[:, n] = at.ravel()
+    for n, i in fixed.items():
+        where[:, n] = i
+    return where
 
 
 def _thinned(length: int) -> Array:

@@ -21,3 +21,27 @@ from tensorfill.interelement.tensorspace import IsotropicTV as IsotropicTV
 from tensorfill.interelement.tensorspace import TensorSpacePrior as TensorSpacePrior
 from tensorfill.interelement.tensorspace import opponent as opponent
 from tensorfill.interelement.tensorspace import tensorspace_from_settings as tensorspace_from_settings
+
+__all__ = [
+    "INTERELEMENT",
+    "L1",
+    "TENSORSPACE",
+    "Box",
+    "GraphLaplacian",
+    "InterElementPrior",
+    "IsotropicTV",
+    "NonNegative",
+    "Quadratic",
+    "QuadraticVariation",
+    "Ridge",
+    "Scaled",
+    "Sum",
+    "TensorSpacePrior",
+    "TotalVariation",
+    "Weighted",
+    "check_interelement_prior",
+    "check_tensorspace_prior",
+    "interelement_from_settings",
+    "opponent",
+    "tensorspace_from_settings",
+]

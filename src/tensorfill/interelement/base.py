@@ -44,6 +44,12 @@ class InterElementPrior:
     # NumPy scalars then hand `np.float64(2) * p` over to __rmul__ instead of making an object array.
     __array_ufunc__: ClassVar[None] = None
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # A name of its own, until it is registered under another: never that of the class it derives from.
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
     def value(self, A: Array) -> float:
         """The penalty; inf where a constraint is broken."""
         raise NotImplementedError
@@ -54,7 +60,10 @@ class InterElementPrior:
             """Smooth priors: derivative of `value`, (I_n, R), in the dtype of A; a new array, the caller's own."""
 
         def prox(self, A: Array, step: float) -> Array:
-            """Proximal priors: argmin_Z  value(Z) + |Z - A|^2 / (2 step), (I_n, R), in the dtype of A."""
+            """Proximal priors: argmin_Z  value(Z) + |Z - A|^2 / (2 step), (I_n, R), in the dtype of A.
+
+            step >= 0; at 0 the nearest point whose value is finite: A itself, or A moved inside a constraint.
+            """
 
         def matrix(self, n: int) -> Any:
             """Quadratic priors: the symmetric sparse Q (n, n) with value = 1/2 tr(A' Q A)."""

@@ -54,6 +54,7 @@ def check_interelement_prior(prior: InterElementPrior, *, shape: tuple[int, int]
     if prior.has("prox"):
         for step in STEPS:
             _check_prox(prior, A, step, rng)
+        _close(prior.prox(A, 0.0), inside, f"prox of {prior!r} with step 0, and the nearest point inside its bounds,")
     if prior.has("matrix"):
         _check_matrix(prior, A)
     _check_scaling(prior, A, inside)
@@ -71,6 +72,7 @@ def check_tensorspace_prior(prior: TensorSpacePrior, *, shape: tuple[int, ...] =
     """Check value, grad, threads, dtypes and settings of a tensor-space prior on arrays X of `shape`."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=shape)
+    prior.check(shape)
     value, G = prior.value_and_grad(X)
     _close(prior.value(X), value, f"value and value_and_grad of {prior!r}")
     _close(prior.grad(X), G, f"grad and value_and_grad of {prior!r}")

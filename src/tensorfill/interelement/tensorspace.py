@@ -30,12 +30,17 @@ class TensorSpacePrior:
     name: ClassVar[str]
     modes: tuple[int, ...]  # the modes along which entries are neighbours
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:  # as for inter-element priors
+            cls.name = cls.__name__
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Raise ValueError, with a sentence, if this prior cannot be used on X of this shape."""
+
     def value_and_grad(self, X: Array, *, threads: int = 1) -> tuple[float, Array]:
         """The penalty, and its derivative in X (shape and dtype of X); the same bits for any number of threads."""
         raise NotImplementedError
-
-    def check(self, shape: tuple[int, ...]) -> None:
-        """Raise a sentence if X of this shape does not suit the prior."""
 
     def value(self, X: Array) -> float:
         """The penalty."""
@@ -138,34 +143,33 @@ class IsotropicTV(TensorSpacePrior):
             (cls(1.0, (0, 1)), (1, 4, 2)),
         )
 
+    def check(self, shape: tuple[int, ...]) -> None:
+        """The modes must exist and differ, and the transform must fit its mode."""
+        self._modes_in(shape)
+
     def value_and_grad(self, X: Array, *, threads: int = 1) -> tuple[float, Array]:
         """Both in one pass. Two modes: compiled, over `threads` threads; any other number: NumPy."""
-        modes, t = self._modes_of(X)
+        modes, t = self._modes_in(X.shape)
         M = None if self.transform is None else np.asarray(self.transform, dtype=X.dtype)
         terms = Terms(modes, self.corner, self.weight, M, t)
         return two_modes(X, terms, threads) if len(modes) == 2 else any_modes(X, terms)
 
-    def check(self, shape: tuple[int, ...]) -> None:
-        """Modes and transform must suit the shape."""
-        self._modes_of(np.broadcast_to(np.float32(0), shape))
-
-    def _modes_of(self, X: Array) -> tuple[tuple[int, ...], int | None]:
-        """Modes and transform mode of this X, counted from 0, or a sentence."""
-        named = self.modes if self.transform is None else (*self.modes, self.transform_mode)
-        if any(m is None or not -X.ndim <= m < X.ndim for m in named):
-            msg = f"modes of IsotropicTV must exist in X, which has {X.ndim}; got {named}."
+    def _modes_in(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int | None]:
+        """Modes and transform mode of an X of this shape, counted from 0, or a sentence."""
+        N = len(shape)
+        named = self.modes if self.transform_mode is None else (*self.modes, self.transform_mode)
+        if any(not -N <= m < N for m in named):
+            msg = f"modes of IsotropicTV must exist in X, which has {N}; got {named}."
             raise ValueError(msg)
-        counted = tuple(m % X.ndim for m in named if m is not None)
+        counted = tuple(m % N for m in named)
         if len(set(counted)) < len(counted):
-            msg = f"modes and transform_mode of IsotropicTV must differ; got {counted} for X of shape {X.shape}."
+            msg = f"modes and transform_mode of IsotropicTV must differ; got {counted} for X of shape {shape}."
             raise ValueError(msg)
-        if self.transform is None:
+        if self.transform_mode is None:
             return counted, None
-        t = counted[-1]
-        if X.shape[t] != len(self.transform[0]):
-            msg = (
-                f"mode {t} of X must have {len(self.transform[0])} entries, the columns of IsotropicTV's transform; "
-                f"got {X.shape[t]}."
-            )
+        *modes, t = counted
+        colours = len(self.transform[0])
+        if shape[t] != colours:
+            msg = f"mode {t} of X must have {colours} entries, the columns of IsotropicTV's transform; got {shape[t]}."
             raise ValueError(msg)
-        return counted[:-1], t
+        return tuple(modes), t

@@ -86,6 +86,10 @@ class FBCP(ArrayMethod):
         """Mode n's means after the smoothing of its rows: none here."""
         return Z
 
+    def balanced(self, means: list[Array], moments: list[Array]) -> tuple[list[Array], list[Array]]:
+        """The same model with its scale shared out among the modes: as it is, here."""
+        return means, moments
+
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
         gamma, beta, k = state.arrays["gamma"], state.numbers["beta"], state.numbers["k"] + 1
         means = state.factors
@@ -101,6 +105,7 @@ class FBCP(ArrayMethod):
         # <Y, X> and the expected squared model from the last mode's f and B: no pass over the full tensor.
         twice = np.where(rows == columns, 1.0, 2.0)
         squared = np.sum(data.T**2) - 2 * np.sum(f * means[-1]) + np.sum((B * moments[-1]) @ twice)
+        means, moments = self.balanced(means, moments)
         power = sum(M[:, rows == columns].sum(axis=0) for M in moments)
         gamma = (HYPER + 0.5 * sum(data.T.shape)) / (HYPER + 0.5 * power)
         beta = (HYPER + 0.5 * data.O.sum()) / (HYPER + 0.5 * max(squared, 0.0))
@@ -140,6 +145,20 @@ class FBCPMP(FBCP):
             return Z
         return Z + neighbour_weights(len(Z), data.share, self.mixing) @ Z
 
+    def balanced(self, means: list[Array], moments: list[Array]) -> tuple[list[Array], list[Array]]:
+        """Equal root mean squares in all modes.
+
+        Left alone, the gain of 6 moves scale from the last mode to the first in every iteration, until gamma weighs
+        nothing, the inverses break down (a loss of 1 dB on house at 60 %, iteration 30) and the numbers overflow.
+        """
+        size = np.array([np.sqrt(np.mean(Z**2)) for Z in means])
+        if self.mixing == 0 or not size.all():
+            return means, moments
+        scale = np.exp(np.mean(np.log(size))) / size
+        return [c * Z for c, Z in zip(scale, means, strict=True)], [
+            c**2 * M for c, M in zip(scale, moments, strict=True)
+        ]
+
 
 def neighbour_weights(length: int, share: float, mixing: float) -> Array:
     """W[i, j] proportional to exp(-2 share (i - j)^2), zero at i = j, each row summing to 5 mixing: (I, I)."""
@@ -151,7 +170,7 @@ def neighbour_weights(length: int, share: float, mixing: float) -> Array:
 
 
 def posterior(B: Array, f: Array, gamma: Array, beta: float) -> tuple[Array, Array]:
-    """Every row's mean (I, R) and covariance, upper triangle (I, R(R+1)/2): S_i = (beta B_i + diag gamma)^-1, beta S_i f_i."""
+    """Every row's mean beta S_i f_i, (I, R), and covariance S_i = (beta B_i + diag gamma)^-1, upper triangles as B."""
     R = len(gamma)
     rows, columns = np.triu_indices(R)
     P = np.empty((len(B), R, R))

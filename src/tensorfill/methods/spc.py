@@ -8,6 +8,7 @@ added one at a time until Z fits the observed entries to `sdr` decibels.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -97,7 +98,7 @@ class _SPC(ArrayMethod):
     def answer(self, data: Dense, state: State) -> Array:
         # Rebuilt from g and U, not accumulated: no drift.
         offsets = _offsets(data.T.shape)
-        factors = [state.arrays["U"][:, a:b].T for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        factors = [state.arrays["U"][:, a:b].T for a, b in pairwise(offsets)]
         return CP([factors[0] * state.arrays["g"], *factors[1:]]).full()
 
     def _random_vectors(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

@@ -1,0 +1,87 @@
+"""A Completion as a small HTML card, for notebooks."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill import view
+from tensorfill.summary import size_words
+
+if TYPE_CHECKING:
+    from tensorfill.completion import Completion
+
+STYLE = (
+    "font:13px/1.5 system-ui,sans-serif;border:1px solid rgba(128,128,128,.35);border-radius:10px;"
+    "padding:12px 14px;max-width:640px;display:flex;gap:14px;align-items:flex-start;flex-wrap:wrap"
+)
+SIDE = 150  # pixels of a thumbnail
+
+
+def png_uri(rgb: NDArray[np.uint8]) -> str:
+    """A picture (H, W, 3) as a data: address."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(rgb).save(out, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def thumbnails(done: Completion) -> list[tuple[str, NDArray[np.uint8]]]:
+    """Small pictures of what was known and of what came out: [(caption, (h, w, 3))]."""
+    pictures = view.before_and_after(done)
+    if pictures is not None:
+        return [("known", _shrink(pictures[0])), ("completed", _shrink(pictures[1]))]
+    import matplotlib as mpl
+
+    sheet = view.sheets(done, 1)[0]
+    low, high = view.value_range(done)
+    out = []
+    for caption, values in (("known", sheet.given), ("completed", sheet.completed)):
+        rgb = mpl.colormaps["viridis"](np.clip((np.nan_to_num(values, nan=low) - low) / (high - low), 0, 1))[..., :3]
+        rgb[np.isnan(values)] = 0.77
+        out.append((caption, _shrink(np.rint(255 * rgb).astype(np.uint8))))
+    return out
+
+
+def _shrink(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    step = -(-max(rgb.shape[:2]) // (2 * SIDE))  # two pixels per point, for sharp screens
+    return np.ascontiguousarray(rgb[::step, ::step])
+
+
+def html(done: Completion) -> str:
+    """The card."""
+    obs = done.observations
+    rows: list[tuple[str, Any]] = [
+        ("data", f"{size_words(done)}; {obs.nnz:,} of {obs.size:,} known ({obs.share:.1%})"),
+        ("run", f"{done.iterations} iterations, {done.seconds:.2f} s"),
+    ]
+    if done.prior is not None:
+        rows.insert(1, ("model", f"{done.prior!r}" + (f", rank {done.rank}" if done.rank else "")))
+    values = done.history["value"] if len(done.history) else np.array([])
+    if len(values) and np.isfinite(values[-1]):
+        rows.append(("objective", f"{values[0]:.6g} → {values[-1]:.6g}"))
+    if np.isfinite(done.held_out):
+        rows.append(("held out", f"{done.held_out:.4g} mean loss"))
+    table = "".join(
+        f'<tr><td style="opacity:.65;padding:0 10px 0 0;text-align:left;vertical-align:top">{escape(k)}</td>'
+        f'<td style="padding:0;text-align:left">{escape(str(v))}</td></tr>'
+        for k, v in rows
+    )
+    pictures = "".join(
+        f'<figure style="margin:0"><img alt="{caption}" src="{png_uri(rgb)}" style="display:block;width:{SIDE}px;'
+        f'max-height:{SIDE * 2}px;border-radius:6px;image-rendering:auto"><figcaption style="opacity:.65;font-size:11px">'
+        f"{caption}</figcaption></figure>"
+        for caption, rgb in thumbnails(done)
+    )
+    return (
+        f'<div style="{STYLE}"><div style="flex:1 1 260px"><div style="font-weight:600">Completion by '
+        f'{escape(done.method)}</div><div style="margin:2px 0 6px">{escape(done.status.sentence)}</div>'
+        f'<table style="border-collapse:collapse;font-size:12px;background:none">{table}</table></div>'
+        f'<div style="display:flex;gap:8px">{pictures}</div></div>'
+    )
