@@ -119,7 +119,8 @@ def test_objective_goes_down_on_everything_accepted(name):
     solver = SOLVERS[name]()
     seen = 0
     for prior, problem, _ in accepted(solver, interelement={0: tfl.QuadraticVariation(0.1), 1: tfl.Ridge(0.05)}):
-        done = tfl.solve(problem, solver, init="scaled", stopping=tfl.Stopping(max_iter=60), seed=1)
+        limit = 3 if name == "lbfgsb" else 60  # one step there is a burst of fifty
+        done = tfl.solve(problem, solver, init="scaled", stopping=tfl.Stopping(max_iter=limit), seed=1)
         values = done.history["value"]
         assert values[-1] < values[0], prior
         if solver.monotone:
@@ -137,7 +138,8 @@ def test_monotone_solvers_never_rise(name, seed, rho, order):
     problem, _ = make_problem(prior, shape=(5, 4, 4), rank=3, seed=seed, interelement=penalties)
     solver = SOLVERS[name]()
     if solver.refuses(problem) is None:
-        done = tfl.solve(problem, solver, init="scaled", seed=seed, stopping=tfl.Stopping(max_iter=15))
+        limit = 3 if name == "lbfgsb" else 15
+        done = tfl.solve(problem, solver, init="scaled", seed=seed, stopping=tfl.Stopping(max_iter=limit))
         assert (np.diff(done.history["value"]) <= 0).all()
 
 
@@ -164,10 +166,10 @@ def test_placeholder_invariance_and_same_seed_same_bits(name):
     for placeholder in (0.0, 1e30, np.nan):
         obs = tfl.Observations.from_dense(np.where(mask, T, placeholder), mask)
         problem = tfl.Problem(obs, rank=3, prior="poisson", interelement={0: tfl.QuadraticVariation(1.0)}, quiet=True)
-        results.append(tfl.solve(problem, name, seed=2, held_out=0.2, stopping=tfl.Stopping(max_iter=12)))
+        results.append(tfl.solve(problem, name, seed=2, held_out=0.2, stopping=tfl.Stopping(max_iter=5)))
     for other in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(results[0].factors, other.factors, strict=True))
-    assert not np.array_equal(results[0].factors[0], tfl.solve(problem, name, seed=3).factors[0])
+    assert not np.array_equal(results[0].factors[0], tfl.solve(problem, name, seed=3, stopping=tfl.Stopping(max_iter=5)).factors[0])
 
 
 def test_independent_cp_code_finds_the_same_optimum():

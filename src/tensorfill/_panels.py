@@ -129,7 +129,7 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
     for column, sheet in zip(panels.T, sheets, strict=True):
         parts = [sheet.given, sheet.completed]
         if truth is not None:
-            parts.append(_cut_of(truth, sheet, done))
+            parts.append(cut_of(truth, sheet, done))
         for axes, values, name in zip(column, parts, rows, strict=True):
             if colour:
                 axes.imshow(view.to_rgb(values, limits, np.isnan(values) if name == "known" else None))
@@ -147,7 +147,7 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
     return figure
 
 
-def _cut_of(truth: Array, sheet: view.Sheet, done: Completion) -> Array:
+def cut_of(truth: Array, sheet: view.Sheet, done: Completion) -> Array:
     """The same cut of another tensor of full shape."""
     shown = iter(sheet.index)
     at = [np.array([sheet.fixed[n]]) if n in sheet.fixed else next(shown) for n in range(done.observations.ndim)]
@@ -190,7 +190,7 @@ def curve(axes: Axes, iteration: Array, values: Array, column: str, colour: str)
     else:
         axes.plot(x, y, color=colour, marker="o")
         axes.set_title("objective")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("iteration")
 
 
@@ -202,7 +202,7 @@ def factor(axes: Axes, A: Array, dim: str, labels: Sequence[Any] | None) -> None
     axes.set_ylabel(dim)
     axes.margins(x=0.01 if not few else 0.03)
     if labels is None:
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.locator_params(axis="x", integer=True)
         return
     at = np.unique(np.linspace(0, len(A) - 1, min(len(A), 10)).round().astype(int))
     axes.set_xticks(at, [_short(labels[i]) for i in at])

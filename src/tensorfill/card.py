@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill import view
-from tensorfill.summary import size_words
+from tensorfill.summary import model_words, size_words
 
 if TYPE_CHECKING:
     from tensorfill.completion import Completion
@@ -33,7 +33,7 @@ def png_uri(rgb: NDArray[np.uint8]) -> str:
 
 
 def thumbnails(done: Completion) -> list[tuple[str, NDArray[np.uint8]]]:
-    """Small pictures of what was known and of what came out: [(caption, (h, w, 3))]."""
+    """Small pictures of what was known and of what came out: [(caption, (h, w, 3) uint8)]."""
     pictures = view.before_and_after(done)
     if pictures is not None:
         return [("known", _shrink(pictures[0])), ("completed", _shrink(pictures[1]))]
@@ -54,6 +54,17 @@ def _shrink(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(rgb[::step, ::step])
 
 
+def _height(done: Completion, rgb: NDArray[np.uint8]) -> int:
+    """Pixels on the screen: pictures keep their shape, heat maps are made readable."""
+    height = SIDE * rgb.shape[0] / rgb.shape[1]
+    return round(height if view.picture_axes(done.observations) else float(np.clip(height, 80, 1.5 * SIDE)))
+
+
+def _pixels(rgb: NDArray[np.uint8]) -> str:
+    """Few pixels are shown as pixels, many as a photograph."""
+    return "" if max(rgb.shape) > SIDE else ";image-rendering:pixelated"
+
+
 def html(done: Completion) -> str:
     """The card."""
     obs = done.observations
@@ -62,7 +73,7 @@ def html(done: Completion) -> str:
         ("run", f"{done.iterations} iterations, {done.seconds:.2f} s"),
     ]
     if done.prior is not None:
-        rows.insert(1, ("model", f"{done.prior!r}" + (f", rank {done.rank}" if done.rank else "")))
+        rows.insert(1, ("model", model_words(done)))
     values = done.history["value"] if len(done.history) else np.array([])
     if len(values) and np.isfinite(values[-1]):
         rows.append(("objective", f"{values[0]:.6g} → {values[-1]:.6g}"))
@@ -75,8 +86,8 @@ def html(done: Completion) -> str:
     )
     pictures = "".join(
         f'<figure style="margin:0"><img alt="{caption}" src="{png_uri(rgb)}" style="display:block;width:{SIDE}px;'
-        f'max-height:{SIDE * 2}px;border-radius:6px;image-rendering:auto"><figcaption style="opacity:.65;font-size:11px">'
-        f"{caption}</figcaption></figure>"
+        f'height:{_height(done, rgb)}px;border-radius:6px{_pixels(rgb)}">'
+        f'<figcaption style="opacity:.65;font-size:11px">{caption}</figcaption></figure>'
         for caption, rgb in thumbnails(done)
     )
     return (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.record import History, Row, Status
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Array = NDArray[Any]
 
@@ -142,7 +145,7 @@ class Completion:
         }
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
         with replacing(path) as file:
-            np.savez_compressed(file, **arrays)
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     @staticmethod
     def load(path: str | Path, *, prior: NumericalPrior | None = None) -> Completion:
@@ -171,6 +174,34 @@ class Completion:
             dense=arrays.get("dense"),
             held_out=float(meta["held_out"]),
         )
+
+    # --- pictures -----------------------------------------------------------------------------------------------
+
+    def plot(self, *, truth: ArrayLike | None = None, count: int = 4) -> Figure:
+        """Known and completed side by side, as fits the data: picture, frames, lines, heat map, cuts."""
+        from tensorfill.plots import plot
+
+        return plot(self, truth=truth, count=count)
+
+    def plot_history(self) -> Figure:
+        """The objective and the held-out error over the iterations."""
+        from tensorfill.plots import plot_history
+
+        return plot_history(self)
+
+    def plot_factors(
+        self, components: int | Sequence[int] = 6, *, labels: Mapping[str, Sequence[Any]] | None = None
+    ) -> Figure:
+        """The strongest components (or those listed) along each mode."""
+        from tensorfill.plots import plot_factors
+
+        return plot_factors(self, components, labels=labels)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from tensorfill.card import html
+
+        return html(self)
 
     # --- looks --------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.interelement.quadratic import QuadraticVariation, Ridge
+from tensorfill.models.init import typical
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 
 Array = NDArray[Any]
@@ -45,7 +46,8 @@ def prior_for(obs: Observations, given: NumericalPrior | str | None) -> Numerica
         return dataclasses.replace(prior, sigma=spread)  # type: ignore[call-arg]
     sizes = np.abs(obs.values[obs.values != 0])
     if hasattr(prior, "floor") and prior.x_domain.high == np.inf and len(sizes):
-        return dataclasses.replace(prior, floor=min(prior.floor, 1e-3 * prior.start(float(np.median(sizes)))))
+        lowest = min(float(prior.floor), 1e-3 * prior.start(float(np.median(sizes))))
+        return dataclasses.replace(prior, floor=lowest)  # type: ignore[call-arg]
     return prior
 
 
@@ -111,11 +113,8 @@ def stiffness(obs: Observations, prior: NumericalPrior) -> tuple[float, float]:
     Penalties on factors are in units of loss per squared factor entry. `information / entry^2` carries a penalty that
     means the same for counts of 5 and of 5000, for reals of any unit and for log-odds.
     """
-    t = obs.values.astype(np.float64)
-    mean, x0 = float(t.mean()), float(prior.start(float(t.mean())))
-    low, high = (float(prior.start(float(q))) for q in np.quantile(t, (0.1, 0.9)))
-    size = max(abs(x0), abs(high - low) / 2)
-    size = size if np.isfinite(size) and size > 0 else 1.0
+    x0, size = typical(obs, prior)
+    mean = float(np.average(obs.values.astype(np.float64), weights=obs.weights))
     h = 0.05 * size
     at = np.array([x0 - h, x0 + h])
     slope = prior.grad(np.full(2, mean), at)
@@ -145,5 +144,5 @@ def interelement_priors(obs: Observations, smooth: dict[int, float], ridge: floa
         if ridge > 0:
             parts.append(Ridge(ridge))
         if parts:
-            out[n] = parts[0] if len(parts) == 1 else parts[0] + parts[1]  # type: ignore[operator]
+            out[n] = parts[0] if len(parts) == 1 else parts[0] + parts[1]
     return out

@@ -49,8 +49,8 @@ class Problem:
 
     observations: Observations
     rank: int
-    prior: NumericalPrior | str = "normal"
-    interelement: Mapping[int | str, InterElementPrior] = field(default_factory=dict)
+    prior: NumericalPrior = "normal"  # type: ignore[assignment]  # a name is turned into its object
+    interelement: Mapping[Any, InterElementPrior] = field(default_factory=dict)
     tensorspace: TensorSpacePrior | None = None
     layout: str = "auto"
     dtype: Any = None
@@ -66,13 +66,13 @@ class Problem:
             msg = f"prior must be a NumericalPrior or one of {', '.join(PRIORS)}; got {type(prior).__name__}."
             raise TypeError(msg)
         obs.check_domain(prior.t_domain, type(prior).__name__)
-        modes: dict[int | str, InterElementPrior] = {}
+        modes: dict[int, InterElementPrior] = {}
         for key, penalty in self.interelement.items():
             if not isinstance(penalty, InterElementPrior):
                 msg = f"interelement[{key!r}] must be an InterElementPrior; got {type(penalty).__name__}."
                 raise TypeError(msg)
             n = obs.mode(key)
-            modes[n] = modes[n] + penalty if n in modes else penalty  # type: ignore[operator]
+            modes[n] = modes[n] + penalty if n in modes else penalty
         if self.tensorspace is not None:
             self.tensorspace.check(obs.shape)
             if self.layout == "sampled":
@@ -121,7 +121,7 @@ class Problem:
     def _add_smooth(self, grads: list[Array], factors: Sequence[Array]) -> list[Array]:
         for n, p in self.modes:
             if p.smooth is not None:
-                grads[n] += p.smooth.grad(factors[n])  # type: ignore[attr-defined]
+                grads[n] += p.smooth.grad(factors[n])
         return grads
 
     def value_and_grad_mode(self, factors: Sequence[Array], mode: int) -> tuple[float, Array]:
@@ -135,7 +135,7 @@ class Problem:
             grad = self.kernel.pullback_full(Y, factors)[mode]  # type: ignore[attr-defined]
         p = self.interelement.get(mode)
         if p is not None and p.smooth is not None:
-            grad = grad + p.smooth.grad(factors[mode])  # type: ignore[attr-defined]
+            grad = grad + p.smooth.grad(factors[mode])
         return total + self._l2(factors, smooth_in=mode), grad
 
     def value_and_grad_batch(self, factors: Sequence[Array], chosen: Array) -> tuple[float, list[Array]]:
@@ -159,14 +159,14 @@ class Problem:
 
     def entrywise(self, start: int, stop: int, x: Array) -> tuple[float, Array]:
         """(sum of w nll, w grad) of the observations start:stop, given their model values."""
-        nll, g = self.prior.nll_and_grad(self.t[start:stop], x)  # type: ignore[union-attr]
+        nll, g = self.prior.nll_and_grad(self.t[start:stop], x)
         if self.w is not None:
             nll, g = nll * self.w[start:stop], g * self.w[start:stop]
         return float(nll.sum(dtype=np.float64)), g
 
     def data_value(self, x: Array) -> float:
         """L1 alone, given the model values at the observed entries."""
-        nll = self.prior.nll(self.t, x)  # type: ignore[union-attr]
+        nll = self.prior.nll(self.t, x)
         return float((nll if self.w is None else nll * self.w).sum(dtype=np.float64))
 
     # --- parts --------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class Problem:
     @property
     def modes(self) -> list[tuple[int, InterElementPrior]]:
         """(mode, inter-element prior), in order of mode."""
-        return sorted(self.interelement.items())  # type: ignore[arg-type]
+        return sorted(self.interelement.items())
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -212,7 +212,7 @@ class Problem:
 
     def mean(self, factors: Sequence[Array]) -> Array:
         """E[t] under the model at every entry, full shape."""
-        return self.prior.mean(CP(factors).full())  # type: ignore[union-attr]
+        return self.prior.mean(CP(factors).full())
 
     def on(self, observations: Observations) -> Problem:
         """The same problem for other observations of the same tensor (a held-out split), without new warnings."""

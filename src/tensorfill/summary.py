@@ -39,6 +39,16 @@ def size_words(done: Completion) -> str:
     return " x ".join(f"{d} {n}" for d, n in zip(obs.dims, obs.shape, strict=True))
 
 
+def model_words(done: Completion) -> str:
+    """`poisson, rank 60`; `normal (sigma 10.8), rank 1`; empty for methods without a prior."""
+    if done.prior is None:
+        return ""
+    # where the loss is continued outside its domain is of no interest here
+    given = {k: v for k, v in done.prior.settings().items() if k != "floor"}
+    settings = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items())
+    return done.prior.name + (f" ({settings})" if settings else "") + (f", rank {done.rank}" if done.rank else "")
+
+
 def error_against(done: Completion, truth: ArrayLike) -> tuple[str, float]:
     """How far the answer is from the truth: ("PSNR in dB", ...) for pictures, else ("RMSE of filled entries", ...)."""
     given = np.asarray(truth)
@@ -146,7 +156,6 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
 
 def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str:
     """Where single entries scatter most; or a sentence saying why that cannot be told."""
-    obs = done.observations
     if done.prior is None or done.factors is None:
         return f"Method {done.method} gives numbers without a distribution, so nothing is said about their spread."
     if not done.prior.has("quantile"):
@@ -158,8 +167,8 @@ def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str
     width = high - low
     if np.ptp(width) <= 1e-6 * np.abs(width).max():
         return (
-            f"Under the prior {done.prior.name} every entry scatters alike (90 % within {width[0]:.3g}), so no entry is "
-            "less sure than another."
+            f"Under the prior {done.prior.name} every entry scatters alike (90 % within {width[0]:.3g}), so no entry "
+            "is less sure than another."
         )
     known, t = _some(done, most)
     bottom, top = interval(done, known)

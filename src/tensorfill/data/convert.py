@@ -165,12 +165,13 @@ def from_coo(
         where, given = where[seen], given[seen]
         kept = None if kept is None else kept[seen]
     order = np.lexsort(where.T[::-1])
-    where, number = where[order], given[order].astype(working_dtype(given.dtype))
+    where = where[order]
+    number: Array = given[order].astype(working_dtype(given.dtype))
     kept = None if kept is None else kept[order]
     where, number, kept = _merge(where, number, kept, duplicates)
     return Observations(
         shape=full,
-        indices=_coordinates(where.T, full),
+        indices=_coordinates(list(where.T), full),
         values=number,
         weights=kept,
         dims=tuple(dims or ()),
@@ -298,7 +299,7 @@ class FrameSource:
 # --- xarray -------------------------------------------------------------------------------------------------------
 
 
-def from_xarray(da: Any, mask: ArrayLike | None = None, *, weights: ArrayLike | None = None) -> Observations:
+def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observations:
     """From a DataArray: NaN is missing, dims keep their names; a mask may be a DataArray in any order of dims."""
     if hasattr(mask, "transpose") and hasattr(mask, "dims"):
         mask = mask.transpose(*[d for d in da.dims if d in mask.dims]).values

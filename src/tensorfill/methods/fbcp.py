@@ -82,6 +82,10 @@ class FBCP(ArrayMethod):
     def _draw(self, shape: Sequence[int], R: int, rng: np.random.Generator) -> list[Array]:
         return [rng.standard_normal((length, R)) for length in shape]
 
+    def order(self, shape: Sequence[int]) -> list[int]:
+        """The modes in the order of their updates."""
+        return list(range(len(shape)))
+
     def smoothed(self, data: Dense, n: int, Z: Array) -> Array:
         """Mode n's means after the smoothing of its rows: none here."""
         return Z
@@ -96,15 +100,15 @@ class FBCP(ArrayMethod):
         moments = [state.arrays[f"M{n}"] for n in range(len(means))]
         observed = data.O.astype(np.float64)
         rows, columns = np.triu_indices(len(gamma))
-        for n in range(len(means)):
+        for n in self.order(data.T.shape):
             B = contract(observed, moments, n)  # sums of products of the other modes' second moments
             f = contract(data.T, means, n)
             Z, S = posterior(B, f, gamma, beta)
             means[n] = self.smoothed(data, n, Z)
             moments[n] = S + means[n][:, rows] * means[n][:, columns]
-        # <Y, X> and the expected squared model from the last mode's f and B: no pass over the full tensor.
+        # <Y, X> and the expected squared model from f and B of the mode updated last: no pass over the full tensor.
         twice = np.where(rows == columns, 1.0, 2.0)
-        squared = np.sum(data.T**2) - 2 * np.sum(f * means[-1]) + np.sum((B * moments[-1]) @ twice)
+        squared = np.sum(data.T**2) - 2 * np.sum(f * means[n]) + np.sum((B * moments[n]) @ twice)
         means, moments = self.balanced(means, moments)
         power = sum(M[:, rows == columns].sum(axis=0) for M in moments)
         gamma = (HYPER + 0.5 * sum(data.T.shape)) / (HYPER + 0.5 * power)
@@ -139,11 +143,17 @@ class FBCPMP(FBCP):
     def _draw(self, shape: Sequence[int], R: int, rng: np.random.Generator) -> list[Array]:
         return [rng.random((length, R)) for length in shape]
 
+    def order(self, shape: Sequence[int]) -> list[int]:
+        """Short modes last: their regression absorbs the gain of the mixing."""
+        smooth = long_modes(shape) if self.mixing > 0 else []
+        return smooth + [n for n in range(len(shape)) if n not in smooth]
+
     def smoothed(self, data: Dense, n: int, Z: Array) -> Array:
-        """(I + W) Z: the gain is absorbed by the regressions of the modes that follow."""
+        """(I + W) Z, a gain of 1 + 5 mixing that the modes updated later absorb; a mean if none is."""
         if n not in long_modes(data.T.shape) or self.mixing == 0:
             return Z
-        return Z + neighbour_weights(len(Z), data.share, self.mixing) @ Z
+        mixed = Z + 5 * self.mixing * neighbour_means(Z, data.share)
+        return mixed / (1 + 5 * self.mixing) if n == self.order(data.T.shape)[-1] else mixed
 
     def balanced(self, means: list[Array], moments: list[Array]) -> tuple[list[Array], list[Array]]:
         """Equal root mean squares in all modes.
@@ -160,13 +170,19 @@ class FBCPMP(FBCP):
         ]
 
 
-def neighbour_weights(length: int, share: float, mixing: float) -> Array:
-    """W[i, j] proportional to exp(-2 share (i - j)^2), zero at i = j, each row summing to 5 mixing: (I, I)."""
-    i = np.arange(length)
-    W = np.exp(-2.0 * share * (i[:, None] - i) ** 2)
-    np.fill_diagonal(W, 0.0)
-    total = W.sum(axis=1, keepdims=True)
-    return 5.0 * mixing * np.divide(W, total, out=np.zeros_like(W), where=total > 0)
+def neighbour_means(Z: Array, share: float) -> Array:
+    """Row i: the mean of the rows j != i of Z (I, R) weighted by exp(-2 share (i - j)^2); Z itself if I = 1."""
+    if len(Z) == 1:
+        return Z
+    total, out = np.zeros((len(Z), 1)), np.zeros_like(Z)
+    reach = int(np.sqrt(20 / share))  # beyond it the weights are below 1e-17
+    for d in range(1, min(reach, len(Z) - 1) + 1):
+        w = np.exp(-2.0 * share * d**2)
+        out[d:] += w * Z[:-d]
+        out[:-d] += w * Z[d:]
+        total[d:] += w
+        total[:-d] += w
+    return out / total
 
 
 def posterior(B: Array, f: Array, gamma: Array, beta: float) -> tuple[Array, Array]:
@@ -204,7 +220,7 @@ def contract(X: Array, matrices: Sequence[Array], n: int) -> Array:
     rest = [m for m in others if m != long]
     columns = matrices[n].shape[1]
     stack = np.ascontiguousarray(X.transpose(*rest, n, long)).reshape(-1, X.shape[n], X.shape[long])
-    places = np.indices([X.shape[m] for m in rest]).reshape(len(rest), -1)
+    places = np.indices([X.shape[m] for m in rest]).reshape(len(rest), len(stack))
     block = max(1, BLOCK // (X.shape[n] * columns))
     out = np.zeros((X.shape[n], columns))
     for k in range(0, len(stack), block):

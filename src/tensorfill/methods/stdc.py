@@ -69,7 +69,7 @@ class STDC(ArrayMethod):
     )
     assumes: ClassVar[str] = "low Tucker rank, and neighbouring indices of the modes longer than 4 are related"
     use_when: ClassVar[str] = "pictures with 50 to 90 % missing, in seconds"
-    peak: ClassVar[None] = None  # scale-free
+    peak: ClassVar[float] = 1.0  # scale-free: any value would do
 
     def __post_init__(self) -> None:
         check_above(self, 0, "tau", "max_iter")
@@ -107,7 +107,7 @@ class STDC(ArrayMethod):
             V[n] = self.factor_step(data, V[n], B, unfold(target, n), mu)
         Z, Xt = self.core(data, target, V, mu)
         X = np.where(data.O, data.T, Xt - Y / mu)
-        Y = np.where(data.O, Y + mu * (X - Xt), 0.0)  # off the mask X - Xt = -Y/mu, so Y is exactly 0 there
+        Y = Y + mu * (X - Xt)  # stays 0 off the mask, where X = Xt
         arrays = {"X": X, "Z": Z, "Y": Y}
         for n, (U, s, W) in V.items():
             arrays |= {f"U{n}": U, f"s{n}": s, f"W{n}": W}

@@ -83,7 +83,7 @@ def held_out_losses(fit: Fit, outcome: Outcome) -> Array:
     """Weighted loss of the model at each held-out entry, (held out,)."""
     aside: Observations = fit.held_out  # type: ignore[assignment]
     x = CP(outcome.state.factors).at(aside.indices).astype(np.float64)
-    losses = fit.problem.prior.nll(aside.values.astype(np.float64), x)  # type: ignore[union-attr]
+    losses = fit.problem.prior.nll(aside.values.astype(np.float64), x)
     return losses if aside.weights is None else losses * aside.weights / aside.weights.mean()
 
 
@@ -151,7 +151,7 @@ def table_problem(obs: Observations, recipe: Recipe, rank: int, ridge: float, *,
 
 def first_guess(problem: Problem) -> str:
     """The per-mode means where the rank can hold them (one component if x > 0, else one per mode)."""
-    needed = 1 if problem.prior.x_domain.low >= 0 else len(problem.shape)  # type: ignore[union-attr]
+    needed = 1 if problem.prior.x_domain.low >= 0 else len(problem.shape)
     return "means" if problem.rank >= needed else "constant"
 
 

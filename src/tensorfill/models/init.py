@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from tensorfill.data.observations import Observations
+    from tensorfill.numerical.base import NumericalPrior
     from tensorfill.problem import Problem
 
 Array = NDArray[Any]
@@ -50,19 +52,18 @@ def initial_factors(
     return [A.astype(problem.dtype) for A in factors]
 
 
-def typical(problem: Problem) -> tuple[float, float]:
+def typical(obs: Observations, prior: NumericalPrior) -> tuple[float, float]:
     """(x at the data's mean, typical size of x): in units of the model, after the prior's link."""
-    t, w = problem.observations.values.astype(np.float64), problem.observations.weights
-    x0 = problem.prior.start(float(np.average(t, weights=w)))  # type: ignore[union-attr]
-    spread = float(t.std())
-    low, high = (problem.prior.start(float(np.quantile(t, q))) for q in (0.1, 0.9))  # type: ignore[union-attr]
-    size = max(abs(x0), abs(high - low) / 2, 1e-3 * spread, np.finfo(np.float32).tiny)
-    return float(x0), float(size) if np.isfinite(size) else 1.0
+    t = obs.values.astype(np.float64)
+    x0 = float(prior.start(float(np.average(t, weights=obs.weights))))
+    low, high = (float(prior.start(float(q))) for q in np.quantile(t, (0.1, 0.9)))
+    size = max(abs(x0), abs(high - low) / 2)
+    return x0, size if np.isfinite(size) and size > 0 else 1.0
 
 
 def unit(problem: Problem) -> float:
     """Typical size of one factor entry: its N-fold product is the typical size of x."""
-    return typical(problem)[1] ** (1.0 / len(problem.shape))
+    return typical(problem.observations, problem.prior)[1] ** (1.0 / len(problem.shape))
 
 
 def _noise(problem: Problem, rng: np.random.Generator, relative: float = 0.05) -> list[Array]:
@@ -71,7 +72,7 @@ def _noise(problem: Problem, rng: np.random.Generator, relative: float = 0.05) -
 
 
 def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
-    x0, size = typical(problem)
+    x0, size = typical(problem.observations, problem.prior)
     goal = x0 if x0 != 0 else size
     expected = problem.rank * 0.5 ** len(problem.shape)  # mean of a sum of R products of N uniforms
     scale = (abs(goal) / expected) ** (1.0 / len(problem.shape))
@@ -82,7 +83,7 @@ def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
 
 
 def _constant(problem: Problem, rng: np.random.Generator) -> list[Array]:
-    x0, _ = typical(problem)
+    x0, _ = typical(problem.observations, problem.prior)
     factors = _noise(problem, rng)
     size = abs(x0) ** (1.0 / len(problem.shape))
     for n, A in enumerate(factors):
@@ -93,10 +94,10 @@ def _constant(problem: Problem, rng: np.random.Generator) -> list[Array]:
 def _means(problem: Problem, rng: np.random.Generator) -> list[Array]:
     """Main effects as a CP model: multiplicative (one component) where x must be positive, else additive (N + 1)."""
     factors = _noise(problem, rng)
-    x0, _ = typical(problem)
+    x0, _ = typical(problem.observations, problem.prior)
     effects = mode_effects(problem)
     N = len(problem.shape)
-    if problem.prior.x_domain.low >= 0 and x0 > 0:  # type: ignore[union-attr]
+    if problem.prior.x_domain.low >= 0 and x0 > 0:
         for n, A in enumerate(factors):
             A[:, 0] = x0 ** (1.0 / N) * np.maximum(effects[n] / x0, 1e-3)
         return factors
@@ -122,5 +123,5 @@ def mode_effects(problem: Problem, shrink: float = 5.0) -> list[Array]:
         total = np.bincount(obs.indices[:, n], weights=w * t, minlength=length)
         mass = np.bincount(obs.indices[:, n], weights=w, minlength=length)
         means = (total + shrink * overall) / (mass + shrink)
-        out.append(np.array([prior.start(float(m)) for m in means]))  # type: ignore[union-attr]
+        out.append(np.array([prior.start(float(m)) for m in means]))
     return out

@@ -71,7 +71,7 @@ def save(path: Path, memory: Memory, fingerprint: str, rng: np.random.Generator)
     }
     arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
     with replacing(path) as file:
-        np.savez(file, **arrays)
+        np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
 def load(path: Path, fingerprint: str, rng: np.random.Generator) -> Memory:

@@ -51,7 +51,7 @@ class Fit:
 def mean_loss(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
     """Mean (weighted) loss of the model at the observations `obs`."""
     x = CP(factors).at(obs.indices).astype(np.float64)
-    nll = problem.prior.nll(obs.values.astype(np.float64), x)  # type: ignore[union-attr]
+    nll = problem.prior.nll(obs.values.astype(np.float64), x)
     return float(np.average(nll, weights=obs.weights))
 
 
@@ -94,7 +94,7 @@ def solve(
         kept, aside = problem.observations.split(held_out, split_rng)
         train = problem.on(kept)
     name = f"{train.fingerprint()} {solver!r} {init if isinstance(init, str) else 'given'} {seed} {held_out}"
-    outcomes = []
+    outcomes: list[tuple[float, int, Outcome]] = []
     for rng in start_rngs:
         fit = Fit(train, solver, initial_factors(train, init, rng), aside)
         outcome = run(
@@ -125,7 +125,7 @@ def solve(
         status=best.status,
         history=best.history,
         settings=settings,
-        prior=problem.prior,  # type: ignore[arg-type]
+        prior=problem.prior,
         factors=best.state.factors,
         held_out=score if aside is not None else np.nan,
     )

@@ -100,13 +100,15 @@ class Multiplicative(Solver):
     def _mode(self, problem: Problem, factors: Sequence[Array], n: int) -> Array:
         """The exact minimiser of the majoriser in factor n: (I_n, R)."""
         kernel, o = problem.kernel, factors[n]
-        plus, minus = problem.prior.split(problem.t, kernel.predict(factors))  # type: ignore[union-attr]
+        plus, minus = problem.prior.split(problem.t, kernel.predict(factors))  # type: ignore[attr-defined]
         if problem.w is not None:
             plus, minus = plus * problem.w, minus * problem.w
         P, N = kernel.pullback(plus, factors, n), kernel.pullback(minus, factors, n)
         p = problem.interelement.get(n)
         c, s = coupling(p.smooth, o) if p is not None and p.smooth is not None else (None, None)
-        a = solve_entry(P, N, o, c, s, problem.prior.majoriser)  # type: ignore[union-attr]
+        form = problem.prior.majoriser
+        assert form is not None, "refuses() lets no other prior through"
+        a = solve_entry(P, N, o, c, s, form)
         return a.astype(o.dtype, copy=False)
 
 

@@ -75,7 +75,7 @@ class OneStep(Solver):
             row = np.bincount(mode, weights=y, minlength=len(A)).astype(A.dtype)
             G = G + self.epsilon * row[:, None]
         p = problem.interelement.get(n)
-        return G if p is None or p.smooth is None else G + p.smooth.grad(A)  # type: ignore[attr-defined]
+        return G if p is None or p.smooth is None else G + p.smooth.grad(A)
 
     def _sweep(self, problem: Problem, factors: Sequence[Array], alpha: float) -> list[Array]:
         """Lines 3 to 10: every mode once, each using those already updated."""

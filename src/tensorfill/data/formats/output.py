@@ -89,7 +89,7 @@ def write_file(path: Path, write: Callable[[Any], None]) -> None:
         with open(target, "wb", buffering=0) as device:
             _write_all(device, buffer.getbuffer())
         return
-    _check_place(target)
+    check_place(target)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     with replacing(target) as file:
         write(Sink(file))
@@ -113,7 +113,7 @@ def replacing_path(path: Path, *, store: bool) -> Iterator[Path]:
     `store` says that it is a directory; only a directory of its kind is ever replaced by one.
     """
     target = Path(os.path.realpath(path))
-    _check_place(target, store=store)
+    check_place(target, store=store)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".part") as room:
         new, old = Path(room) / target.name, Path(room) / "old"
         yield new
@@ -142,7 +142,7 @@ def _is_special(path: Path) -> bool:
     return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
 
 
-def _check_place(target: Path, *, store: bool = False) -> None:
+def check_place(target: Path, *, store: bool = False) -> None:
     if not target.parent.is_dir():
         msg = f"the directory {target.parent} does not exist."
         raise FileError(msg)

@@ -1,0 +1,5 @@
+"""`python -m tensorfill` is the same as `tensorfill`."""
+
+from tensorfill.cli import main
+
+main()

@@ -1,0 +1,264 @@
+"""`tensorfill complete`, step by step: check, read, fit, write, tell. Every failure is a Problem with one sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorfill._cli.checks import check_free, coordinates, mode_and_weight
+from tensorfill._cli.problem import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
+from tensorfill._cli.progress import Progress, planned
+from tensorfill.api import EFFORTS, complete
+from tensorfill.completion import Completion
+from tensorfill.data.files import FileError, Loaded, format_of, read, read_mask, write
+from tensorfill.data.formats.base import match_rows
+from tensorfill.data.formats.opening import choose_out
+from tensorfill.data.formats.output import naming
+from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.methods import METHODS
+from tensorfill.numerical import PRIORS
+from tensorfill.problem import DataWarning
+from tensorfill.record import Status
+
+TRIAL = 4_000_000  # up to so many entries the output is tried out before the fit
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the user asked for; names as on the command line."""
+
+    source: str
+    out: str
+    mask: str | None = None
+    prior: str | None = None
+    rank: int | None = None
+    smooth: tuple[str, ...] = ()
+    method: str = "auto"
+    effort: str = "normal"
+    seed: int = 0
+    report: str | None = None
+    missing_value: float | None = None
+    dims: str | None = None
+    value: str | None = None
+    variable: str | None = None
+    alpha_missing: bool = False
+    format: str | None = None
+    at: str | None = None
+    checkpoint: str | None = None
+    resume: bool = False
+    max_iter: int | None = None
+    seconds: float | None = None
+    quiet: bool = False
+    as_json: bool = False
+    command: str = ""
+
+    def run(self) -> int:
+        """Do it; returns the exit code."""
+        with as_problem(BAD_USAGE):
+            settings = self.settings()
+        with as_problem(BAD_DATA):
+            loaded = self.load()
+            obs = loaded.observations()
+        with as_problem(BAD_USAGE):
+            for mode in settings.get("smooth", {}):
+                obs.mode(mode)
+        with as_problem(BAD_DATA):
+            indices = self.places(loaded)
+            self.check_out(loaded, obs, indices)
+            done, notes = self.fit(obs, settings)
+            self.write(done, loaded, indices)
+            notes += self.notes(loaded)
+            if self.report is not None:
+                self.write_report(done, loaded, notes)
+        self.tell(done, notes)
+        return INTERRUPTED if done.status is Status.INTERRUPTED else OK
+
+    # --- before -------------------------------------------------------------------------------------------------
+
+    @property
+    def method_name(self) -> str:
+        return "auto-best" if self.method == "auto" and self.effort == "best" else self.method
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the method that were given; refuses what does not go together."""
+        self._check_streams()
+        if self.effort not in EFFORTS:
+            msg = f"--effort must be {' or '.join(EFFORTS)}; got {self.effort!r}."
+            raise Problem(msg, BAD_USAGE)
+        if self.effort == "best" and self.method not in ("auto", "auto-best"):
+            msg = f"--effort best belongs to --method auto; got --method {self.method}."
+            raise Problem(msg, BAD_USAGE)
+        if self.resume and self.checkpoint is None:
+            msg = "--resume needs --checkpoint F, the file to go on from."
+            raise Problem(msg, BAD_USAGE)
+        if self.seconds is not None and not self.seconds > 0:
+            msg = f"--seconds must be > 0; got {self.seconds:g}."
+            raise Problem(msg, BAD_USAGE)
+        cls = METHODS[self.method_name]
+        known = list(getattr(cls, "__dataclass_fields__", {}))
+        smooth = dict(mode_and_weight(text) for text in self.smooth)
+        given = {"prior": self.prior, "rank": self.rank, "smooth": smooth or None}
+        settings = {k: v for k, v in given.items() if v is not None}
+        for key in settings:
+            if key not in known:
+                able = ", ".join(n for n, c in METHODS.items() if key in getattr(c, "__dataclass_fields__", {}))
+                msg = f"--{key} means nothing for method {self.method_name}; it does for {able}."
+                raise Problem(msg, BAD_USAGE)
+        if self.prior is not None:
+            PRIORS[self.prior]
+        cls(**settings)
+        return settings
+
+    def _check_streams(self) -> None:
+        if self.out == "-" and self.as_json:
+            msg = "-o - and --json both write to standard output; choose one."
+            raise Problem(msg, BAD_USAGE)
+        ins = [f for f in (self.source, self.mask, self.at) if f == "-"]
+        if len(ins) > 1:
+            msg = 'only one of IN, --mask and --at can be "-", standard input.'
+            raise Problem(msg, BAD_USAGE)
+
+    def load(self) -> Loaded:
+        """The data, with what --mask leaves of them."""
+        dims = None if self.dims is None else [d.strip() for d in self.dims.split(",")]
+        loaded = read(
+            self.source,
+            dims=dims,
+            value=self.value,
+            variable=self.variable,
+            missing_value=self.missing_value,
+            alpha_missing=self.alpha_missing,
+            format=self.format if self._format_is_for_input else None,
+        )
+        if self.mask is None:
+            return loaded
+        masked = loaded.with_mask(read_mask(self.mask, loaded.shape))
+        if not masked.observed().any():
+            msg = f"{self.mask} leaves no known entry of {self.source}."
+            raise Problem(msg, BAD_DATA)
+        return masked
+
+    @property
+    def _format_is_for_input(self) -> bool:
+        """--format is for the names that do not say it; where both do, it corrects that of the input."""
+        return format_of(self.source) is None or format_of(self.out) is not None
+
+    @property
+    def out_format(self) -> str | None:
+        return self.format if format_of(self.out) is None else None
+
+    def places(self, loaded: Loaded) -> Any:
+        """The coordinates (n, N) that --at names, or None for all entries."""
+        if self.at is None:
+            if loaded.size > DENSE_LIMIT:
+                sentence = (
+                    f"the completed tensor would hold {loaded.size:.2g} numbers, and {DENSE_LIMIT:.2g} is the limit; "
+                    "name the entries you want with --at F."
+                )
+                raise Problem(sentence, BAD_DATA)
+            return None
+        table = loaded.format in ("csv", "parquet")
+        listed = read(self.at, dims=loaded.dims if table else None, value=self.value if table else None)
+        with naming(self.at, "read"):
+            return coordinates(listed, loaded)
+
+    def check_out(self, loaded: Loaded, obs: Observations, indices: Any) -> None:
+        """Refuse before the fit, not after an hour of it, what cannot be written."""
+        with naming(self.out, "write"):
+            kind = choose_out(self.out, loaded, self.out_format)
+            if self.out == "-" and not kind.streams:
+                msg = f"{kind.title} cannot be sent through a stream; give a file name."
+                raise FileError(msg)
+            check_free(self.out, store=kind.name == "zarr")
+            if indices is not None:
+                kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
+            elif kind.streams and loaded.size <= TRIAL:
+                dtype = loaded.dtype
+                trial = loaded.restore(obs.dense(fill=float(np.median(obs.values)), dtype=np.float64))
+                kind.write(io.BytesIO(), trial.astype(dtype, copy=False), loaded)
+        for other in (self.report, self.checkpoint):
+            if other is not None:
+                with naming(other, "write"):
+                    check_free(other)
+
+    # --- the fit ------------------------------------------------------------------------------------------------
+
+    def fit(self, obs: Observations, settings: Mapping[str, Any]) -> tuple[Completion, list[str]]:
+        """The completion, and what the library warned of."""
+        total = planned(self.method_name, settings, obs, self.max_iter)
+        name = "standard input" if self.source == "-" else Path(self.source).name
+        progress = Progress(f"completing {name}", total, limit=self.seconds, show=not self.quiet)
+        with warnings.catch_warnings(record=True) as caught, progress:
+            warnings.simplefilter("always")
+            try:
+                done = complete(
+                    obs,
+                    method=self.method,
+                    effort=self.effort,
+                    seed=self.seed,
+                    callback=progress if progress.shown else None,
+                    checkpoint=self.checkpoint,
+                    resume=self.resume,
+                    max_iter=self.max_iter,
+                    seconds=self.seconds,
+                    **settings,
+                )
+            except KeyboardInterrupt as error:
+                sentence = "interrupted before there was anything to write."
+                raise Problem(sentence, INTERRUPTED) from error
+        return done, list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DataWarning)))
+
+    # --- after --------------------------------------------------------------------------------------------------
+
+    def write(self, done: Completion, loaded: Loaded, indices: Any) -> None:
+        if indices is None:
+            write(self.out, np.asarray(done.completed), loaded, format=self.out_format)
+            return
+        values = np.asarray(done.at(indices), dtype=np.float64)
+        obs = done.observations
+        row = match_rows(obs.indices, indices, obs.shape)
+        values[row >= 0] = obs.values[row[row >= 0]]
+        write(self.out, values, loaded, format=self.out_format, indices=indices)
+
+    def notes(self, loaded: Loaded) -> list[str]:
+        """What the user should know about the file that was written."""
+        kind = choose_out(self.out, loaded, self.out_format)
+        return [kind.note] if kind.note else []
+
+    def write_report(self, done: Completion, loaded: Loaded, notes: Sequence[str]) -> None:
+        from tensorfill.report import write_report
+
+        assert self.report is not None
+        name = "standard input" if self.source == "-" else Path(self.source).name
+        with naming(self.report, "write"):
+            write_report(done, self.report, command=self.command, title=name, labels=loaded.labels, notes=notes)
+
+    def tell(self, done: Completion, notes: Sequence[str]) -> None:
+        """The summary: for machines, for people on a terminal, or nothing."""
+        if done.status is Status.INTERRUPTED:
+            print(f"tensorfill: interrupted; the best so far is in {self._out_name}.", file=sys.stderr)
+        if self.as_json:
+            from tensorfill import __version__
+            from tensorfill.summary import facts
+
+            where = {"input": self.source, "output": self.out, "report": self.report}
+            print(json.dumps({**facts(done), **where, "notes": list(notes), "version": __version__}, indent=2))
+        elif not self.quiet and self.out != "-" and sys.stdout.isatty():
+            from tensorfill._cli.show import lines_about, summary
+
+            lines = [*lines_about(done), *(("note", note) for note in notes), ("written", self._out_name)]
+            if self.report is not None:
+                lines.append(("report", self.report))
+            summary(f"{self.source} → {self.out}", lines, good=done.status.ok)
+
+    @property
+    def _out_name(self) -> str:
+        return "standard output" if self.out == "-" else self.out

@@ -1,0 +1,99 @@
+"""Every registered method: exact on what is observed, blind to what is masked, deterministic, honest about its limits."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.methods import METHODS
+
+ALL = list(METHODS)
+FEW = 8  # iterations: these tests are about contracts, not accuracy
+
+
+def picture(shape=(16, 14, 3), seed=0):
+    """A smooth low-rank picture and a mask with half of its voxels."""
+    rng = np.random.default_rng(seed)
+    grids = np.meshgrid(*[np.linspace(0, 1, n) for n in shape], indexing="ij")
+    T = 120 + 60 * np.sin(3 * grids[0] + grids[-1]) * np.cos(2 * grids[1]) + 30 * grids[0]
+    return np.clip(np.rint(T), 0, 255).astype(np.uint8), rng.random(shape) < 0.5
+
+
+def settings(name):
+    """Small ranks for the small pictures of this file."""
+    known = METHODS[name].__dataclass_fields__
+    return {"rank": 8} if "rank" in known else {}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_observed_entries_bit_for_bit_and_placeholders_do_not_matter(name):
+    T, mask = picture()
+    kw = {"method": name, "mask": mask, "max_iter": FEW, "seed": 1, **settings(name)}
+    plain = tfl.complete(T.astype(float), **kw)
+    assert np.array_equal(plain.completed[mask], T[mask])
+    assert np.isfinite(plain.completed).all()
+    for placeholder in (np.nan, 1e30):
+        other = tfl.complete(np.where(mask, T.astype(float), placeholder), **kw)
+        assert np.array_equal(other.estimate, plain.estimate)
+    again = tfl.complete(T.astype(float), **kw)
+    assert np.array_equal(again.estimate, plain.estimate)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_integers_in_integers_out(name):
+    T, mask = picture()
+    done = tfl.complete(T, mask=mask, method=name, max_iter=FEW, **settings(name))
+    assert done.completed.dtype == np.uint8
+    assert done.method == name
+    assert done.status.sentence
+    assert len(done.history) >= 1
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("shape", [(20, 16), (12, 10, 8), (8, 7, 6, 3)])
+def test_any_order_or_a_sentence(name, shape):
+    T, mask = picture(shape)
+    why = METHODS[name](**settings(name)).refuses(tfl.Observations.from_dense(T, mask))
+    if why is not None:
+        with pytest.raises(ValueError, match=f"method '{name}' cannot complete this tensor"):
+            tfl.complete(T, mask=mask, method=name)
+        return
+    done = tfl.complete(T, mask=mask, method=name, max_iter=FEW, **settings(name))
+    assert done.completed.shape == shape
+    assert np.isfinite(done.estimate).all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_better_than_the_mean_on_an_easy_picture(name):
+    T, mask = picture((24, 20, 3))
+    done = tfl.complete(T, mask=mask, method=name, **{"max_iter": 200, **settings(name)})
+    error = (done.estimate - T)[~mask]
+    assert np.sqrt(np.mean(error**2)) < 0.5 * T[~mask].std()
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("share", [0.05, 0.01])
+def test_nothing_returns_the_zero_filled_picture(name, share):
+    T, _ = picture((40, 36, 3))
+    mask = np.random.default_rng(3).random(T.shape) < share
+    done = tfl.complete(T, mask=mask, method=name, max_iter=60, **settings(name))
+    level = T[mask].mean()
+    assert 0.5 * level < done.estimate[~mask].mean() < 1.6 * level
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_methods_say_what_they_are(name):
+    cls = METHODS[name]
+    for fact in (cls.reference, cls.assumes, cls.use_when):
+        assert 5 < len(fact) < 160
+        assert "\n" not in fact
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if not n.startswith("auto")])
+def test_resumed_runs_end_with_the_same_bits(name, tmp_path):
+    T, mask = picture()
+    kw = {"method": name, "mask": mask, "max_iter": 6, **settings(name)}
+    whole = tfl.complete(T, **kw)
+    path = tmp_path / "run.npz"
+    tfl.complete(T, checkpoint=path, callback=lambda s, h: len(h) > 3, **kw)
+    again = tfl.complete(T, checkpoint=path, resume=True, **kw)
+    assert np.array_equal(whole.estimate, again.estimate)
