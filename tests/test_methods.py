@@ -73,18 +73,19 @@ def test_better_than_the_mean_on_an_easy_picture(name):
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("share", [0.05, 0.01])
 def test_nothing_returns_the_zero_filled_picture(name, share):
-    T, _ = picture((40, 36, 3))
-    mask = np.random.default_rng(3).random(T.shape) < share
+    """At 95 and 99 % missing, with as many observed voxels per row as a picture of 256 x 256 has."""
+    T, _ = picture((96, 80, 3))
+    mask = np.random.default_rng(3).random(T.shape) < share * 256 / 88
     done = tfl.complete(T, mask=mask, method=name, max_iter=60, **settings(name))
-    level = T[mask].mean()
-    assert 0.5 * level < done.estimate[~mask].mean() < 1.6 * level
+    error = np.sqrt(np.mean((done.estimate - T)[~mask] ** 2))
+    assert error < 0.6 * np.sqrt(np.mean(T[~mask].astype(float) ** 2))
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_methods_say_what_they_are(name):
     cls = METHODS[name]
     for fact in (cls.reference, cls.assumes, cls.use_when):
-        assert 5 < len(fact) < 160
+        assert 5 < len(fact) < 200
         assert "\n" not in fact
 
 

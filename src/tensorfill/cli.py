@@ -54,12 +54,12 @@ def _run(job: Any) -> NoReturn:
 
 
 # Options that more than one command has
-Seed = Annotated[int, typer.Option(min=0, help="Everything random follows from it.")]
+Seed = Annotated[int, typer.Option(metavar="S", min=0, help="Everything random follows from it.")]
 Effort = Annotated[
     str, typer.Option(metavar="normal|best", help="best: pictures and video take about 20 times longer.")
 ]
-MaxIter = Annotated[int | None, typer.Option(min=1, help="Stop after so many iterations.")]
-Seconds = Annotated[float | None, typer.Option(help="Stop after so many seconds.")]
+MaxIter = Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after so many iterations.")]
+Seconds = Annotated[float | None, typer.Option(metavar="S", help="Stop after so many seconds.")]
 Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
@@ -125,7 +125,9 @@ def complete(
 @app.command()
 def demo(
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The picture to write.")] = "out/demo.png",
-    missing: Annotated[float, typer.Option(min=0, max=99.9, help="Percent of the numbers to take away.")] = 80,
+    missing: Annotated[
+        float, typer.Option(metavar="P", min=0, max=99.9, help="Percent of the numbers to take away.")
+    ] = 80,
     effort: Effort = "normal",
     seed: Seed = 0,
     report: Report = None,

@@ -89,7 +89,12 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         T = self._tensor(X, fitting=True)
         obs = Observations.from_dense(T)
         self._seed = _seed(self.random_state)
-        settings: dict[str, Any] = {"prior": self.prior, "rank": self.rank, "ridge": self.ridge, "smooth": self._smooth(obs)}
+        settings: dict[str, Any] = {
+            "prior": self.prior,
+            "rank": self.rank,
+            "ridge": self.ridge,
+            "smooth": self._smooth(obs),
+        }
         self.completion_ = complete(obs, seed=self._seed, max_iter=self.max_iter, **settings)
         self.factors_ = list(self.completion_.model.factors[1:])
         self.n_iter_ = max(1, self.completion_.iterations)

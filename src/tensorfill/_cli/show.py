@@ -19,15 +19,14 @@ if TYPE_CHECKING:
 def lines_about(done: Completion) -> list[tuple[str, str]]:
     """What to say about a run: (word, text)."""
     obs = done.observations
-    out = [
-        ("status", done.status.sentence),
+    return [
+        ("status", done.status.sentence.replace("max_iter", "--max-iter")),
         ("data", size_words(done)),
         ("known", f"{obs.nnz:,} of {obs.size:,} entries ({obs.share:.1%}); {obs.size - obs.nnz:,} filled in"),
         ("method", done.method + (f": {model_words(done)}" if done.prior is not None else "")),
         ("run", f"{done.iterations} iterations, {done.seconds:.1f} s"),
         ("how good", quality(done)),
     ]
-    return out
 
 
 def summary(title: str, lines: Sequence[tuple[str, str]], *, good: bool = True) -> None:
@@ -44,7 +43,7 @@ def summary(title: str, lines: Sequence[tuple[str, str]], *, good: bool = True) 
     for word, text in lines:
         style = ("green" if good else "yellow") if word == "status" else ""
         grid.add_row(word, Text(text, style=style))
-    console.print(Panel(grid, title=Text(title, style="bold"), title_align="left", border_style="dim", width=None))
+    console.print(Panel.fit(grid, title=Text(title, style="bold"), title_align="left", border_style="dim"))
 
 
 def listing(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

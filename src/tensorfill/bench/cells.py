@@ -102,12 +102,14 @@ class Cell:
 
     Attributes
     ----------
+    file : where its rows go
     key : values of the key columns, as text
     label : for the progress bar
     work : returns the cell's rows
     group, size : cells of one group take time in proportion to their size; for the time left
     """
 
+    file: CellFile
     key: tuple[str, ...]
     label: str
     work: Callable[[], list[dict[str, Any]]]
@@ -164,37 +166,49 @@ class Pace:
         return sum(c.size * rates.get(c.group, typical[0] / typical[1]) for c in cells)
 
 
-def run_cells(cells: Sequence[Cell], file: CellFile, progress: Watcher | None = None, *, again: bool = False) -> Report:
-    """Run the cells that the file does not have; `again`: all of them.
+def run_cells(cells: Sequence[Cell], progress: Watcher | None = None, *, again: bool = False) -> Report:
+    """Run the cells that their files do not have; `again`: all of them.
 
     Failures go to the log beside the file (table1.csv -> table1.log) with their sentence, and leave no row, so the
     next call tries them again.
     """
-    file.path.parent.mkdir(parents=True, exist_ok=True)
-    if again:
-        file.forget({cell.key for cell in cells})
-    have = file.done()
-    todo = [cell for cell in cells if cell.key not in have]
+    have: dict[CellFile, set[tuple[str, ...]]] = {}
+    for file in dict.fromkeys(cell.file for cell in cells):
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        if again:
+            file.forget({cell.key for cell in cells if cell.file == file})
+        have[file] = file.done()
+    todo = [cell for cell in cells if cell.key not in have[cell.file]]
     report, pace = Report(already=len(cells) - len(todo)), Pace()
     tell = progress or (lambda now: None)
     for k, cell in enumerate(todo):
         tell(Progress(report.already + k, len(cells), cell.label, pace.left(todo[k:])))
         start = time.perf_counter()
-        try:
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                rows = cell.work()
-            file.add(rows)
-            report.ran += 1
-            for line in dict.fromkeys(str(w.message) for w in said):
-                log(file.path, f"note, {cell.label}: {line}")
-        except Exception as error:  # one bad cell must not cost the night's other cells
-            report.failed.append(f"{cell.label}: {error or type(error).__name__}")
-            detail = "" if isinstance(error, ValueError | FileError) else "\n" + traceback.format_exc()
-            log(file.path, f"FAILED, {cell.label}: {type(error).__name__}: {error}{detail}")
+        failure = _run_one(cell)
         pace.learn(cell, time.perf_counter() - start)
+        if failure is None:
+            report.ran += 1
+        else:
+            report.failed.append(failure)
     tell(Progress(len(cells), len(cells), "", 0.0))
     return report
+
+
+def _run_one(cell: Cell) -> str | None:
+    """Run a cell and write its rows; a sentence if it fails."""
+    path = cell.file.path
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            rows = cell.work()
+        cell.file.add(rows)
+        for line in dict.fromkeys(str(w.message) for w in said):
+            log(path, f"note, {cell.label}: {line}")
+    except Exception as error:  # one bad cell must not cost the night's other cells
+        detail = "" if isinstance(error, ValueError | FileError) else "\n" + traceback.format_exc()
+        log(path, f"FAILED, {cell.label}: {type(error).__name__}: {error}{detail}")
+        return f"{cell.label}: {str(error) or type(error).__name__}"
+    return None
 
 
 def log(path: Path, line: str) -> None:

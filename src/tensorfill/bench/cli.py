@@ -27,3 +27,109 @@ def speed(
     for row in run(out, quick=quick):
         typer.echo(f"{'ok    ' if row.ok else 'MISSED'}  {row.name}: {row.ratio:.3g} (target {row.target})")
     typer.echo(f"written: {out}/speed.csv")
+
+
+Images = Annotated[str, typer.Option(metavar="DIR", help="Folder of pictures, of any names and sizes.")]
+Names = Annotated[str | None, typer.Option(metavar="a,b", help="Which pictures of the folder, by name.")]
+Methods = Annotated[
+    str | None, typer.Option(metavar="a,b", help="Which methods; by default the paper's ten, auto and auto-best.")
+]
+Again = Annotated[bool, typer.Option("--again", help="Run also what is finished.")]
+
+
+@app.command()
+def table1(
+    images: Images,
+    out: Out = "out/table1",
+    names: Names = None,
+    rates: Annotated[str, typer.Option(metavar="60,90", help="Percent missing.")] = "60,70,80,90,95,99",
+    methods: Methods = None,
+    seeds: Annotated[str, typer.Option(metavar="0,1", help="Each gives a mask and a start.")] = "0",
+    again: Again = False,
+) -> None:
+    """Table 1 of the paper, ours next to the printed numbers: OUT/table1.csv, table1.md, table1.html.
+
+    A cell that is in the CSV is not run again, so a stopped run goes on, and methods and seeds can be added later.
+    """
+    from tensorfill.bench import console, layout
+    from tensorfill.bench.table1 import csv_file, run
+
+    at, each = console.numbers("--rates", rates, float), console.numbers("--seeds", seeds, int)
+    report = console.carry_out(
+        "table 1",
+        out,
+        lambda bar: run(images, console.words(names), at, console.words(methods), each, out, bar, again=again),
+    )
+    rows = csv_file(out).rows()
+    if rows:
+        console.show("Average PSNR in dB (the paper's)", *layout.averages(layout.arrange(rows)))
+    console.end(report, [f"{out}/table1.{ending}" for ending in ("csv", "md", "html")] if rows else [])
+
+
+@app.command()
+def figures(
+    images: Images,
+    out: Out = "out/figures",
+    only: Annotated[str | None, typer.Option(metavar="fig2,fig3", help="Of fig2, fig3, fig4, speed.")] = None,
+    methods: Methods = None,
+    names: Names = None,
+    seed: Annotated[int, typer.Option(metavar="S", min=0, help="Mask and start.")] = 0,
+    seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Of each run of Figure 3 (b) and of each solver; 120.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few iterations, to see that it works.")] = False,
+    again: Again = False,
+) -> None:
+    """Figures 2, 3 and 4 of the paper, and PSNR against seconds: a CSV each, then PNGs."""
+    from tensorfill.bench import console
+    from tensorfill.bench.figures import run
+
+    report, drawn = console.carry_out(
+        "figures",
+        out,
+        lambda bar: run(
+            images,
+            out,
+            console.words(only),
+            console.words(methods),
+            bar,
+            names=console.words(names),
+            seed=seed,
+            seconds=seconds,
+            quick=quick,
+            again=again,
+        ),
+    )
+    if drawn.remark:
+        typer.echo(f"{drawn.remark}.")
+    console.end(report, drawn.files)
+
+
+@app.command()
+def ablation(
+    images: Images,
+    out: Out = "out/ablation",
+    names: Names = None,
+    rates: Annotated[str, typer.Option(metavar="60,90", help="Percent missing.")] = "60,90",
+    seeds: Annotated[str, typer.Option(metavar="0,1", help="Each gives a mask and a start.")] = "0",
+    quick: Annotated[bool, typer.Option("--quick", help="A few iterations, to see that it works.")] = False,
+    again: Again = False,
+) -> None:
+    """Sptc with Poisson and with Normal, and auto without each of its parts: OUT/ablation.csv, ablation.md.
+
+    Without --names: house and tree, or the first two pictures.
+    """
+    from tensorfill.bench import console
+    from tensorfill.bench.ablation import run
+    from tensorfill.bench.plans import QUICK
+
+    at, each = console.numbers("--rates", rates, float), console.numbers("--seeds", seeds, int)
+    limit = QUICK.limit if quick else None
+    report, tables = console.carry_out(
+        "ablation",
+        out,
+        lambda bar: run(images, out, console.words(names), at, each, bar, limit=limit, again=again),
+    )
+    for table in tables:
+        console.show(table.title, table.head, table.rows)
+    console.end(report, [f"{out}/ablation.{ending}" for ending in ("csv", "md")])

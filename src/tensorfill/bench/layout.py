@@ -108,7 +108,9 @@ def _entries(rows: Sequence[Row], methods: Sequence[str], notes: list[str]) -> d
         if why and why not in notes:
             notes.append(why)
         out[method] = Entry(
-            *(mean(float(r[name]) for r in own) for name in ("psnr", "ssim", "seconds")),
+            psnr=mean(float(r["psnr"]) for r in own),
+            ssim=mean(float(r["ssim"]) for r in own),
+            seconds=mean(float(r["seconds"]) for r in own),
             seeds={r["seed"]: float(r["psnr"]) for r in own},
             printed=paper.beside(method, image, rate),
             note=notes.index(why) + 1 if why else None,
@@ -126,7 +128,9 @@ def _averages(group: Sequence[Line], methods: Sequence[str]) -> dict[str, Entry]
         printed = [e.printed for e in entries if e.printed is not None]
         doubted = [e.note for e in entries if e.note]
         out[method] = Entry(
-            *(mean(getattr(e, name) for e in entries) for name in ("psnr", "ssim", "seconds")),
+            psnr=mean(e.psnr for e in entries),
+            ssim=mean(e.ssim for e in entries),
+            seconds=mean(e.seconds for e in entries),
             seeds={},
             printed=mean(printed) if len(printed) == len(entries) else None,
             note=doubted[0] if doubted else None,
@@ -138,6 +142,20 @@ def _placed(entries: dict[str, Entry]) -> dict[str, Entry]:
     """The same, with the best two marked."""
     order = sorted(entries, key=lambda m: -entries[m].psnr)
     return {m: replace(e, place=order.index(m) + 1 if order.index(m) < 2 else 0) for m, e in entries.items()}
+
+
+def averages(table: Table) -> tuple[list[str], list[list[str]]]:
+    """(head, rows) of the averages alone, ours with the paper's in brackets, for a terminal."""
+    rows = []
+    for line in table.lines:
+        if line.image is None:
+            cells = []
+            for method in table.methods:
+                e = line.entries.get(method)
+                beside = "" if e is None or e.printed is None else f" ({e.printed:.2f})"
+                cells.append("–" if e is None else f"{e.psnr:.2f}{beside}")
+            rows.append([f"{line.rate} %", *cells])
+    return ["missing", *map(title, table.methods)], rows
 
 
 # --- Markdown ---------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def run(
     again : run also the cells that are finished
     """
     chosen = [METHODS[m].name for m in (default_methods() if methods is None else methods)]
-    check_rates(rates)
+    check_numbers(rates, seeds)
     pictures = choose(images, names)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -75,6 +75,7 @@ def run(
     file = csv_file(folder)
     cells = [
         Cell(
+            file,
             (method, picture.name, f"{rate:g}", str(seed)),
             f"{method} · {picture.name} {rate:g} %" + (f" · seed {seed}" if len(seeds) > 1 else ""),
             partial(cell_rows, picture, method, rate, seed, (settings or {}).get(method, {}), file.path),
@@ -87,7 +88,7 @@ def run(
         for picture in pictures
     ]
     try:
-        return run_cells(cells, file, progress, again=again)
+        return run_cells(cells, progress, again=again)
     finally:
         write_tables(folder)
 
@@ -97,8 +98,12 @@ def csv_file(folder: str | Path) -> CellFile:
     return CellFile(Path(folder) / "table1.csv", COLUMNS, KEY)
 
 
-def check_rates(rates: Sequence[float]) -> None:
-    """Refuse what is no percentage."""
+def check_numbers(rates: Sequence[float], seeds: Sequence[int]) -> None:
+    """Refuse what is no percentage, and what is no seed."""
+    for seed in seeds:
+        if seed < 0:
+            msg = f"seeds must be whole numbers >= 0; got {seed}."
+            raise ValueError(msg)
     for rate in rates:
         if not 0 < rate < 100:
             msg = f"rates must be percentages above 0 and below 100; got {rate:g}."
@@ -153,7 +158,7 @@ def fill(picture: Picture, method: str, rate: float, seed: int, **settings: Any)
 
 def warm_up(T: Array, mask: NDArray[np.bool_], method: str, settings: Mapping[str, Any]) -> None:
     """Two iterations on a corner, once per process, method and kind of picture: compiles what is compiled."""
-    kind = (method, T.ndim, T.dtype.str, repr(sorted(settings.items(), key=str)))
+    kind = (method, T.ndim, T.dtype.str, *sorted(settings))
     if kind in _warm:
         return
     _warm.add(kind)

@@ -92,7 +92,7 @@ class ArrayMethod(Method):
     """A method on dense arrays: give `start`, `step`, `answer`, and `done` for its own stopping rule.
 
     `peak` is the value that the largest observed magnitude is scaled to before the method sees the data (1 or 255, as
-    its authors assume); None leaves the data as they are.
+    its authors assume); None leaves the data as they are. `level` is subtracted before that, and added to the answer.
     """
 
     peak: ClassVar[float | None] = 1.0
@@ -100,6 +100,10 @@ class ArrayMethod(Method):
     def limit(self) -> int:
         """The method's own limit on iterations."""
         return int(getattr(self, "max_iter", 500))
+
+    def level(self, obs: Observations) -> float:
+        """The value that counts as zero for this method."""
+        return 0.0
 
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         """The first state."""
@@ -119,8 +123,9 @@ class ArrayMethod(Method):
 
     def complete(self, obs: Observations, run: Run) -> Completion:
         self.check(obs)
-        T = obs.dense(fill=0.0, dtype=np.float64)
-        largest = float(np.abs(obs.values).max())
+        level = self.level(obs)
+        T = obs.dense(fill=level, dtype=np.float64) - level
+        largest = float(np.abs(T).max())
         scale = largest / self.peak if self.peak and largest > 0 else 1.0
         data = Dense(T / scale, obs.mask)
         stopping = Stopping(
@@ -135,7 +140,7 @@ class ArrayMethod(Method):
             resume=run.resume,
             fingerprint=f"{self!r} {obs.shape} {obs.nnz} {T.sum()!r} seed {run.seed}",
         )
-        estimate = self.answer(data, outcome.state) * scale
+        estimate = self.answer(data, outcome.state) * scale + level
         return Completion(
             observations=obs,
             method=self.name,

@@ -17,7 +17,7 @@ def reflected_difference(X: Array, n: int) -> Array:
     out = np.zeros_like(X)
     if X.shape[0] > 1:
         np.subtract(X[1:], X[:-1], out=out[:-1])
-        np.negative(out[-2], out=out[-1])
+        out[-1] = -out[-2]
     return np.moveaxis(out, 0, n)
 
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above
-from tensorfill.methods.silrtc import relative_change
+from tensorfill.methods.nuclear import NuclearMethod, relative_change
 from tensorfill.methods.thresholding import (
     fold,
     lowered_values,
@@ -53,7 +53,7 @@ def smoothed_value(X: Array, alpha: Array, mu: Array) -> float:
 
 @METHODS.register("falrtc")
 @dataclass(frozen=True)
-class FaLRTC(ArrayMethod):
+class FaLRTC(NuclearMethod):
     """min over X of sum_i of the alpha_i-weighted, mu_i-smoothed nuclear norm of unfold_i(X), with X = T on O.
 
     Attributes

@@ -26,6 +26,7 @@ Array = NDArray[Any]
 
 HYPER = 1e-6  # shape and rate of the Gamma hyperpriors
 MOMENTS_LIMIT = 2**27  # second moments of all rows, in doubles: 1 GiB
+ROUNDING = 1e-10  # of ||Y||^2 (100 dB): less expected error than this is a difference of large numbers, not a fit
 BLOCK = 2**22  # doubles of one intermediate of `contract`: 32 MiB
 
 
@@ -108,11 +109,12 @@ class FBCP(ArrayMethod):
             moments[n] = S + means[n][:, rows] * means[n][:, columns]
         # <Y, X> and the expected squared model from f and B of the mode updated last: no pass over the full tensor.
         twice = np.where(rows == columns, 1.0, 2.0)
-        squared = np.sum(data.T**2) - 2 * np.sum(f * means[n]) + np.sum((B * moments[n]) @ twice)
+        total = np.sum(data.T**2)
+        squared = total - 2 * np.sum(f * means[n]) + np.sum((B * moments[n]) @ twice)
         means, moments = self.balanced(means, moments)
         power = sum(M[:, rows == columns].sum(axis=0) for M in moments)
         gamma = (HYPER + 0.5 * sum(data.T.shape)) / (HYPER + 0.5 * power)
-        beta = (HYPER + 0.5 * data.O.sum()) / (HYPER + 0.5 * max(squared, 0.0))
+        beta = (HYPER + 0.5 * data.O.sum()) / (HYPER + 0.5 * max(squared, ROUNDING * total))
         if k >= 2:
             means, moments, gamma = prune(means, moments, gamma)
         arrays = pack(means, **{f"M{n}": M for n, M in enumerate(moments)}, gamma=gamma)
@@ -148,12 +150,20 @@ class FBCPMP(FBCP):
         smooth = long_modes(shape) if self.mixing > 0 else []
         return smooth + [n for n in range(len(shape)) if n not in smooth]
 
+    def start(self, data: Dense, rng: np.random.Generator) -> State:
+        return super().start(_with_channel(data), rng)
+
+    def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
+        return super().step(_with_channel(data), state, rng)
+
+    def answer(self, data: Dense, state: State) -> Array:
+        return super().answer(data, state).reshape(data.T.shape)
+
     def smoothed(self, data: Dense, n: int, Z: Array) -> Array:
-        """(I + W) Z, a gain of 1 + 5 mixing that the modes updated later absorb; a mean if none is."""
+        """(I + W) Z, a gain of 1 + 5 mixing that the regression of the short modes absorbs."""
         if n not in long_modes(data.T.shape) or self.mixing == 0:
             return Z
-        mixed = Z + 5 * self.mixing * neighbour_means(Z, data.share)
-        return mixed / (1 + 5 * self.mixing) if n == self.order(data.T.shape)[-1] else mixed
+        return Z + 5 * self.mixing * neighbour_means(Z, data.share)
 
     def balanced(self, means: list[Array], moments: list[Array]) -> tuple[list[Array], list[Array]]:
         """Equal root mean squares in all modes.
@@ -168,6 +178,13 @@ class FBCPMP(FBCP):
         return [c * Z for c, Z in zip(scale, means, strict=True)], [
             c**2 * M for c, M in zip(scale, moments, strict=True)
         ]
+
+
+def _with_channel(data: Dense) -> Dense:
+    """Data with at least one mode that is not mixed, of length 1 if there is none: a grey picture has one channel."""
+    if len(long_modes(data.T.shape)) < data.T.ndim:
+        return data
+    return Dense(data.T[..., None], data.O[..., None])
 
 
 def neighbour_means(Z: Array, share: float) -> Array:
@@ -192,7 +209,11 @@ def posterior(B: Array, f: Array, gamma: Array, beta: float) -> tuple[Array, Arr
     P = np.empty((len(B), R, R))
     P[:, rows, columns] = P[:, columns, rows] = beta * B
     P[:, range(R), range(R)] += gamma
-    S = np.linalg.inv(P)
+    # Unit diagonals plus 1e-12: collinear components of noise-free data leave P singular to rounding.
+    d = 1.0 / np.sqrt(P[:, range(R), range(R)])
+    P *= d[:, :, None] * d[:, None, :]
+    P[:, range(R), range(R)] += 1e-12
+    S = np.linalg.inv(P) * (d[:, :, None] * d[:, None, :])
     return beta * (S @ f[:, :, None])[:, :, 0], S[:, rows, columns]
 
 

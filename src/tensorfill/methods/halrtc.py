@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above
-from tensorfill.methods.silrtc import relative_change
+from tensorfill.methods.nuclear import NuclearMethod, relative_change
 from tensorfill.methods.thresholding import fold, mean_filled, mode_weights, svt, unfold
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 @METHODS.register("halrtc")
 @dataclass(frozen=True)
-class HaLRTC(ArrayMethod):
+class HaLRTC(NuclearMethod):
     """min over X of sum_i alpha_i ||unfold_i(X)||_*, with X = T on O.
 
     Attributes

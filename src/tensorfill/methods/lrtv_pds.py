@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
-from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.differences import reflected_adjoint, reflected_difference
+from tensorfill.methods.nuclear import NuclearMethod
 from tensorfill.methods.thresholding import fold, has_channels, mean_filled, mode_weights, svt, unfold
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
@@ -33,7 +34,7 @@ def cosine(A: float, a: float, b: float) -> float:
 
 @METHODS.register("lrtv-pds")
 @dataclass(frozen=True)
-class LRTVPDS(ArrayMethod):
+class LRTVPDS(NuclearMethod):
     """min over X of a TV(X) + b sum_n lam_n ||unfold_n(X)||_*, with X in a box and ||T - X|| on O <= sqrt(delta).
 
     TV(X) is the sum over voxels of the length of the vector (w_n D_n X)_n.
@@ -44,7 +45,8 @@ class LRTVPDS(ArrayMethod):
     w : weights of the modes in the total variation; None: 0.5 each, 0 for a colour mode
     lam : weights of the modes in the nuclear norms; None: equal, halved for a colour mode, summing to 1
     delta : squared distance allowed to the observed values, in units of the largest squared; 0: they hold exactly
-    box : bounds of X in units of the largest observed magnitude; None: (0, 1), or (-1, 1) if a value is negative
+    box : bounds of X in units of the largest observed magnitude; None: (0, 1), or (-1, 1) if a value is negative or X is
+        centred. Bounds given are bounds of the data as they are: nothing is centred then
     adaptive : balance the step sizes as the run goes (the authors' later release), or keep 0.01 and 1/0.08
     """
 
@@ -72,6 +74,9 @@ class LRTVPDS(ArrayMethod):
         if self.box is not None and not self.box[0] < self.box[1]:
             msg = f"box of method {self.name!r} must be (low, high) with low < high; got {self.box}."
             raise ValueError(msg)
+
+    def level(self, obs: Observations) -> float:
+        return 0.0 if self.box is not None else super().level(obs)
 
     def refuses(self, obs: Observations) -> str | None:
         N = len(obs.shape)

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above
+from tensorfill.methods.nuclear import NuclearMethod, relative_change
 from tensorfill.methods.thresholding import fold, mean_filled, mode_weights, spectral_norm, svt, unfold
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
@@ -18,15 +19,9 @@ from tensorfill.solvers.base import State
 Array = NDArray[Any]
 
 
-def relative_change(data: Dense, new: Array, old: Array) -> float:
-    """||new - old|| / ||T on O||, the stopping measure of the LRTC package."""
-    size = float(np.linalg.norm(data.T))
-    return float(np.linalg.norm(new - old)) / (size if size > 0 else 1.0)
-
-
 @METHODS.register("silrtc")
 @dataclass(frozen=True)
-class SiLRTC(ArrayMethod):
+class SiLRTC(NuclearMethod):
     """min over X, M_i of sum_i alpha_i ||M_i||_* + gamma/2 ||unfold_i(X) - M_i||^2, with X = T on O.
 
     Attributes

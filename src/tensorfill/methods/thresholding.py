@@ -153,7 +153,8 @@ def spectral_norm(M: Array) -> float:
 
 def gram(M: Array) -> Array:
     """The smaller of M M' and M' M."""
-    return M @ M.conj().T if M.shape[0] <= M.shape[1] else M.conj().T @ M
+    with np.errstate(invalid="ignore", over="ignore"):  # the caller sees the NaN
+        return M @ M.conj().T if M.shape[0] <= M.shape[1] else M.conj().T @ M
 
 
 def svt_full(M: Array, t: float, keep: int = 0) -> Array:

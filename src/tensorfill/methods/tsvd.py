@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
-from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above, check_one_of
+from tensorfill.methods.nuclear import NuclearMethod
 from tensorfill.methods.thresholding import prox_tubal
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
@@ -20,7 +21,7 @@ Array = NDArray[Any]
 
 @METHODS.register("t-svd")
 @dataclass(frozen=True)
-class TSVD(ArrayMethod):
+class TSVD(NuclearMethod):
     """min over X of the tubal nuclear norm of X, with X = T on O.
 
     The norm transforms the third mode by a DFT and averages the nuclear norms of the frontal slices. A matrix is one

@@ -1,0 +1,46 @@
+"""What the methods that minimise nuclear norms of X itself have in common beside thresholding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.observations import Observations
+from tensorfill.methods.base import ArrayMethod, Dense
+
+Array = NDArray[Any]
+
+
+def relative_change(data: Dense, new: Array, old: Array) -> float:
+    """||new - old|| / ||T on O||, the stopping measure of the LRTC package."""
+    size = float(np.linalg.norm(data.T))
+    return float(np.linalg.norm(new - old)) / (size if size > 0 else 1.0)
+
+
+def too_few(obs: Observations) -> bool:
+    """Are there fewer than 4 observed entries per degree of freedom of a rank-one matrix, in the easiest unfolding?
+
+    Then the least nuclear norm is reached near zero fill (256 x 256 x 3 at 99 % missing: 8 dB, against 14 dB for the
+    mean), since isolated entries cost more when joined by a full low-rank matrix than when left alone.
+    """
+    easiest = min(size + obs.size // size for size in obs.shape)
+    return obs.nnz < 4 * easiest
+
+
+@dataclass(frozen=True)
+class NuclearMethod(ArrayMethod):
+    """A method whose norm pulls X towards a level: zero as published, the observed mean where that would win.
+
+    Attributes
+    ----------
+    center : True: towards the mean of the observed entries; False: towards zero; None: the mean when `too_few`
+    """
+
+    center: bool | None = None
+
+    def level(self, obs: Observations) -> float:
+        centred = too_few(obs) if self.center is None else self.center
+        return float(np.mean(obs.values, dtype=np.float64)) if centred else 0.0
