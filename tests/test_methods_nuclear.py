@@ -399,8 +399,10 @@ class TestLRTVPDS:
 
     def test_projection_on_balls(self):
         P = np.array([[3.0, 0.0, 0.1], [4.0, 0.0, 0.0]])
-        np.testing.assert_allclose(clip_lengths(P, 1.0), [[0.6, 0, 0.1], [0.8, 0, 0]])
-        np.testing.assert_array_equal(clip_lengths(P, 0.0), np.zeros_like(P))
+        clip_lengths(P, 1.0)
+        np.testing.assert_allclose(P, [[0.6, 0, 0.1], [0.8, 0, 0]])
+        clip_lengths(P, 0.0)
+        np.testing.assert_array_equal(P, np.zeros_like(P))
 
     def test_weights_are_checked(self):
         with pytest.raises(ValueError, match="one weight >= 0 for each of its 3 modes"):

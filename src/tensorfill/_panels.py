@@ -68,7 +68,7 @@ def _share(done: Completion) -> str:
 def picture(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Figure:
     sheet, limits = sheets[0], view.value_range(done)
     height, width = sheet.given.shape[:2]
-    figure = new_figure(WIDTH, WIDTH / 3 * height / width + 0.4)
+    figure = new_figure(WIDTH, WIDTH / 3 * height / width + 0.2)
     known, filled, third = figure.subplots(1, 3)
     known.imshow(view.to_rgb(sheet.given, limits, ~sheet.observed), interpolation="nearest")
     _bare(known, f"known: {_share(done)}")
@@ -123,7 +123,7 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
     rows = ["known", "completed"] + ([] if truth is None else ["the truth"])
     each = (WIDTH - 1) / len(sheets)
     ratio = float(np.clip(height / width, 0.4, 1.3))
-    figure = new_figure(WIDTH, len(rows) * (each * ratio + 0.3) + 0.4)
+    figure = new_figure(WIDTH, len(rows) * (each * ratio + (0.1 if colour else 0.3)) + 0.4)
     panels = figure.subplots(len(rows), len(sheets), squeeze=False)
     image = None
     for column, sheet in zip(panels.T, sheets, strict=True):
@@ -136,8 +136,6 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
             else:
                 image = _heat(axes, values, limits)
             _bare(axes, sheet.title if axes is column[0] else "")
-            if column is panels.T[0] or axes is panels[0, 0]:
-                axes.set_ylabel(name if colour else f"{name}\n{sheet.dims[0]}")
         if not colour:
             column[-1].set_xlabel(sheet.dims[1])
     for axes, name in zip(panels[:, 0], rows, strict=True):
@@ -204,10 +202,13 @@ def factor(axes: Axes, A: Array, dim: str, labels: Sequence[Any] | None) -> None
     if labels is None:
         axes.locator_params(axis="x", integer=True)
         return
-    at = np.unique(np.linspace(0, len(A) - 1, min(len(A), 10)).round().astype(int))
-    axes.set_xticks(at, [_short(labels[i]) for i in at])
+    words = [short(label) for label in labels]
+    room = max(2, min(10, 66 // (2 + max(map(len, words)))))  # so many fit side by side
+    at = np.unique(np.linspace(0, len(A) - 1, min(len(A), room)).round().astype(int))
+    axes.set_xticks(at, [words[i] for i in at])
 
 
-def _short(label: Any) -> str:
+def short(label: Any) -> str:
+    """A label in at most 14 letters."""
     text = str(label).removesuffix("T00:00:00.000000000").removesuffix(" 00:00:00")
     return text if len(text) <= 14 else text[:13] + "…"

@@ -92,7 +92,8 @@ class Rows:
             value, G = problem.value_and_grad_mode([row(b)[None, :], *self.factors[1:]], 0)
             return value, solve_triangular(L, G[0], lower=True, check_finite=False)
 
-        options = {"maxiter": MAX_ITER, "ftol": 1e-15, "gtol": 1e-9, "maxls": 50}
+        # a gradient of 1 here is one standard deviation of the row: 1e-6 is far beyond what data can tell
+        options = {"maxiter": MAX_ITER, "ftol": 1e-14, "gtol": 1e-6, "maxls": 50}
         found = minimize(value_and_grad, L.T @ self.average, jac=True, method="L-BFGS-B", options=options)
         return row(found.x) if np.isfinite(found.fun) else self.average
 

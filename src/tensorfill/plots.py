@@ -25,13 +25,20 @@ Array = NDArray[Any]
 FAINT = 0.01  # a component weaker than this, relative to the strongest, is not worth a line
 
 
-def plot(done: Completion, *, truth: ArrayLike | None = None, count: int = 4) -> Figure:
+def plot(
+    done: Completion,
+    *,
+    truth: ArrayLike | None = None,
+    count: int = 4,
+    labels: Mapping[str, Sequence[Any]] | None = None,
+) -> Figure:
     """Known entries and completed ones, side by side.
 
     Parameters
     ----------
     truth : the complete data, where they are known (full shape): shown beside, for comparison
     count : how many frames or cuts to show, at most
+    labels : {dimension name: labels along it}
     """
     import matplotlib as mpl
 
@@ -43,7 +50,7 @@ def plot(done: Completion, *, truth: ArrayLike | None = None, count: int = 4) ->
         "lines": _panels.lines,
     }[view.kind(done)]
     with mpl.rc_context(STYLE):
-        return draw(done, view.sheets(done, count), None if truth is None else np.asarray(truth))
+        return draw(done, view.sheets(done, count, labels), None if truth is None else np.asarray(truth))
 
 
 def plot_history(done: Completion) -> Figure:

@@ -78,7 +78,7 @@ def page(
     name = title or "Completed tensor"
     body = [
         _header(done, name, truth, notes),
-        _what(done, truth),
+        _what(done, truth, labels),
         _section("How the run went", *_history(done)),
         _section("What the model found along each mode", *_factors(done, labels)),
         _section("Where the model is least sure", *_sure(done, labels)),
@@ -128,14 +128,13 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
     )
 
 
-def _what(done: Completion, truth: Array | None) -> str:
+def _what(done: Completion, truth: Array | None, labels: Labels) -> str:
     """Before, after and the difference."""
     pictures = view.before_and_after(done)
     if pictures is None:
-        return _section("Before and after", _chart(plots.plot, done, truth=truth))
+        return _section("Before and after", _chart(plots.plot, done, truth=truth, labels=labels))
     before, after, sheet = pictures
-    # few pixels are shown as pixels, many as a photograph
-    crisp = ' class="crisp"' if max(before.shape[:2]) <= 200 else ""
+    crisp = _crisp(before)
     after_class = f'class="after{" crisp" if crisp else ""}"'
     place = f" ({sheet.title})" if sheet.title else ""
     slider = (
@@ -152,8 +151,13 @@ def _what(done: Completion, truth: Array | None) -> str:
     )
     parts = [f'<div class="pair">{slider}{still}</div>']
     if view.kind(done) == "video":
-        parts.append(_chart(plots.plot, done, truth=truth))
+        parts.append(_chart(plots.plot, done, truth=truth, labels=labels))
     return _section("Before, after and the difference", *parts)
+
+
+def _crisp(rgb: Array) -> str:
+    """Few pixels are shown as pixels, many as a photograph."""
+    return ' class="crisp"' if max(rgb.shape[:2]) <= 200 else ""
 
 
 def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tuple[NDArray[np.uint8], str]:
@@ -162,14 +166,10 @@ def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tup
     if truth is None:
         added = np.where(sheet.observed, limits[0], sheet.completed)
         return view.to_rgb(added, limits), "Difference: what was filled in; known entries are black."
-    import matplotlib as mpl
-
     from tensorfill._panels import cut_of
 
     error = np.abs(sheet.completed - cut_of(truth, sheet, done))
-    error = error.mean(axis=2) if error.ndim == 3 else error
-    top = float(np.quantile(error, 0.995)) or 1.0
-    rgb = np.rint(255 * mpl.colormaps["magma"](np.clip(error / top, 0, 1))[..., :3]).astype(np.uint8)
+    rgb, top = _heat(error.mean(axis=2) if error.ndim == 3 else error)
     return rgb, f"Difference to the truth: black is 0, brightest {top:.3g} or more."
 
 
@@ -210,11 +210,37 @@ def _sure(done: Completion, labels: Labels) -> list[str]:
         f"error is not in it. Of the known entries {found.coverage:.0%} lie inside their interval of 90 %.{verdict} "
         f"The widest of {found.looked_at:,} filled entries looked at:"
     )
-    return [_p(text), f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>']
+    table = f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
+    picture = _sure_picture(done)
+    return [_p(text), table if picture is None else f'<div class="side">{table}{picture}</div>']
+
+
+def _sure_picture(done: Completion) -> str | None:
+    """Of a picture, a map of how wide the intervals of the filled entries are."""
+    if view.picture_axes(done.observations) is None:
+        return None
+    sheet = view.sheets(done, 1)[0]
+    low, high = summary.interval(done, sheet.coordinates)
+    width = np.where(sheet.observed, 0.0, (high - low).reshape(sheet.given.shape))
+    width = width.mean(axis=2) if width.ndim == 3 else width
+    rgb, top = _heat(width)
+    return (
+        f'<figure class="still"><img{_crisp(rgb)} alt="interval widths" src="{png_uri(rgb)}"><figcaption>Width of the '
+        f"intervals where it was filled in: black is 0 (or known), brightest {top:.3g} or more.</figcaption></figure>"
+    )
+
+
+def _heat(values: Array) -> tuple[NDArray[np.uint8], float]:
+    """Numbers >= 0 as colours from black, (H, W, 3), and the number that is brightest."""
+    import matplotlib as mpl
+
+    top = float(np.quantile(values, 0.995)) or float(values.max()) or 1.0
+    return np.rint(255 * mpl.colormaps["magma"](np.clip(values / top, 0, 1))[..., :3]).astype(np.uint8), top
 
 
 def _label(labels: Labels, dim: str, i: int) -> str:
-    return f"{labels[dim][i]} ({i})" if dim in labels else str(i)
+    text = str(labels[dim][i]) if dim in labels else str(i)
+    return text if text == str(i) else f"{text} ({i})"
 
 
 def _made(done: Completion, command: str | None) -> list[str]:

@@ -86,16 +86,18 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> TensorImputer:
         """Learn the factors from X (samples, features) or (samples, I_1, I_2, ...); NaN = missing. y is ignored."""
-        T = self._tensor(X, fitting=True)
+        T, _ = self._tensor(X, fitting=True)
         obs = Observations.from_dense(T)
         self._seed = _seed(self.random_state)
-        settings: dict[str, Any] = {
-            "prior": self.prior,
-            "rank": self.rank,
-            "ridge": self.ridge,
-            "smooth": self._smooth(obs),
-        }
-        self.completion_ = complete(obs, seed=self._seed, max_iter=self.max_iter, **settings)
+        self.completion_ = complete(
+            obs,
+            seed=self._seed,
+            max_iter=self.max_iter,
+            prior=self.prior,
+            rank=self.rank,
+            ridge=self.ridge,
+            smooth=self._smooth(obs),
+        )
         self.factors_ = list(self.completion_.model.factors[1:])
         self.n_iter_ = max(1, self.completion_.iterations)
         self._rows = Rows(self.completion_)
@@ -105,9 +107,8 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """X with its missing entries filled, in the shape and float type of X."""
         check_is_fitted(self)
-        T = self._tensor(X, fitting=False)
-        filled = self._fill(T)
-        return filled if getattr(X, "ndim", 2) > 2 else filled.reshape(len(T), -1)
+        T, form = self._tensor(X, fitting=False)
+        return self._fill(T).reshape(form)
 
     def score(self, X: Any, y: Any = None) -> float:
         """How well hidden entries of X are found, relative to the feature means of the training data.
@@ -120,7 +121,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         1 - (sum of squared errors) / (the same for the feature means): 1 is perfect, 0 no better than the means
         """
         check_is_fitted(self)
-        T = self._tensor(X, fitting=False)
+        T, _ = self._tensor(X, fitting=False)
         hidden = _hide(T, self.held_out, self._seed)
         if not hidden.any():
             msg = "score needs samples with at least 2 known entries, one of them to hide; got none."
@@ -142,8 +143,8 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             out[missing] = estimate[missing[gaps]]
         return out
 
-    def _tensor(self, X: Any, *, fitting: bool) -> Array:
-        """X, checked, as (samples, *sample_shape_)."""
+    def _tensor(self, X: Any, *, fitting: bool) -> tuple[Array, tuple[int, ...]]:
+        """X, checked, as (samples, *sample_shape_), and the shape it came in."""
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
         array = check_array(X, allow_nd=True, estimator=self, **checks)
         features = tuple(array.shape[1:])
@@ -154,12 +155,10 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if fitting:
             self.sample_shape_ = features if self.shape is None else tuple(int(n) for n in self.shape)
         want = self.sample_shape_
-        if features == want:
-            return array
-        if features != (math.prod(want),):
+        if features not in (want, (math.prod(want),)):
             msg = f"each sample must have shape {want}, or {math.prod(want)} features; got {features}."
             raise ValueError(msg)
-        return array.reshape(len(array), *want)
+        return array.reshape(len(array), *want), array.shape
 
     def _smooth(self, obs: Observations) -> dict[int, float]:
         """{mode: rho} without the first mode, whose samples have no order."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill import view
+from tensorfill.data.convert import cast_like
 
 if TYPE_CHECKING:
     from tensorfill.completion import Completion
@@ -147,11 +148,15 @@ class Spread:
 
 
 def interval(done: Completion, where: Array) -> tuple[Array, Array]:
-    """The central 90 % of the prior at the coordinates (k, N): (low, high). Of the entry, given the model."""
+    """The central 90 % of the prior at the coordinates (k, N): (low, high), inside what the data's type can hold."""
     assert done.prior is not None
     x = np.asarray(done.model.at(where), dtype=np.float64)
+    dtype = view.source_dtype(done.observations)
+    ends = (-np.inf, np.inf)
+    if dtype is not None and dtype.kind in "iu":
+        ends = (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
     low, high = (done.prior.quantile(x, q) for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
-    return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+    return np.clip(low, *ends).astype(np.float64), np.clip(high, *ends).astype(np.float64)
 
 
 def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str:
@@ -178,7 +183,7 @@ def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str
         where=where[widest],
         low=low[widest],
         high=high[widest],
-        mean=np.asarray(done.at(where[widest]), dtype=np.float64),
+        mean=np.asarray(cast_like(done.at(where[widest]), view.data_dtype(done.observations)), dtype=np.float64),
         looked_at=len(where),
     )
 

@@ -6,6 +6,7 @@ shows, so a tensor too large to be dense can still be looked at.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ class Sheet:
 
     Attributes
     ----------
-    title : where the cut is, e.g. "day = 3"; empty for the whole of a matrix or picture
+    title : where the cut is, e.g. "day 3"; empty for the whole of a matrix or picture
     dims : names of the modes shown
     index : one array of indices per mode shown (all of them, or thinned out)
     fixed : {mode: index} of the modes cut through
@@ -70,6 +71,11 @@ def source_dtype(obs: Observations) -> np.dtype[Any] | None:
     source: Any = obs.source
     source = getattr(source, "inner", source)
     return getattr(getattr(source, "array", None), "dtype", None)
+
+
+def data_dtype(obs: Observations) -> np.dtype[Any]:
+    """The type that answers are given in."""
+    return source_dtype(obs) or obs.values.dtype
 
 
 def picture_axes(obs: Observations) -> str | None:
@@ -117,17 +123,20 @@ def value_range(done: Completion) -> tuple[float, float]:
     return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 
-def sheets(done: Completion, count: int = 4) -> list[Sheet]:
+def sheets(done: Completion, count: int = 4, labels: Mapping[str, Sequence[Any]] | None = None) -> list[Sheet]:
     """Up to `count` cuts worth showing, evenly spread; one for a matrix or a picture."""
+    if count < 1:
+        msg = f"count must be >= 1; got {count}."
+        raise ValueError(msg)
     obs = done.observations
     shown = _modes_shown(obs)
     others = [n for n in range(obs.ndim) if n not in shown]
     if not others:
-        return [cut(done, shown, {})]
+        return [cut(done, shown, {}, labels)]
     lengths = [obs.shape[n] for n in others]
-    total = int(np.prod([float(n) for n in lengths]))
+    total = math.prod(lengths)
     spread = np.unique(np.linspace(0, total - 1, min(count, total) * 2 + 1)[1::2].round())
-    return [cut(done, shown, _place(int(k), others, lengths)) for k in spread]
+    return [cut(done, shown, _place(int(k), others, lengths), labels) for k in spread]
 
 
 def _place(k: int, others: Sequence[int], lengths: Sequence[int]) -> dict[int, int]:
@@ -146,7 +155,12 @@ def _modes_shown(obs: Observations) -> tuple[int, ...]:
     return tuple(sorted(sorted(range(obs.ndim), key=lambda n: (obs.shape[n], n))[-2:]))
 
 
-def cut(done: Completion, shown: Sequence[int], fixed: Mapping[int, int]) -> Sheet:
+def cut(
+    done: Completion,
+    shown: Sequence[int],
+    fixed: Mapping[int, int],
+    labels: Mapping[str, Sequence[Any]] | None = None,
+) -> Sheet:
     """The cut over the modes `shown`, at the indices `fixed` of all others."""
     obs = done.observations
     index = tuple(_thinned(obs.shape[n]) for n in shown)
@@ -162,9 +176,8 @@ def cut(done: Completion, shown: Sequence[int], fixed: Mapping[int, int]) -> She
         rows = rows[np.isin(obs.indices[rows, n], kept)]
     place = tuple(np.searchsorted(kept, obs.indices[rows, n]) for n, kept in zip(shown, index, strict=True))
     given[place] = obs.values[rows]
-    dtype = source_dtype(obs) or obs.values.dtype
-    completed = np.where(np.isnan(given), cast_like(estimate, dtype), given)
-    title = ", ".join(f"{obs.dims[n]} = {i}" for n, i in fixed.items())
+    completed = np.where(np.isnan(given), cast_like(estimate, data_dtype(obs)), given)
+    title = ", ".join(f"{obs.dims[n]} {(labels or {}).get(obs.dims[n], range(i + 1))[i]}" for n, i in fixed.items())
     return Sheet(title, tuple(obs.dims[n] for n in shown), index, dict(fixed), given, completed)
 
 

@@ -77,11 +77,13 @@ class Progress:
         self.task = self.bar.add_task(what, total=total, iteration="starting", error="", left="")
 
     def __enter__(self) -> Progress:
-        self.bar.start()
+        if self.shown:
+            self.bar.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.bar.stop()
+        if self.shown:
+            self.bar.stop()
 
     def __call__(self, state: Any, history: History) -> None:
         """After every iteration."""

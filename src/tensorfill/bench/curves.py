@@ -173,7 +173,7 @@ def speed(pictures: Sequence[Picture], out: Path, effort: Effort, seed: int) -> 
         def work() -> list[dict[str, Any]]:
             mask = picture.mask(RATE, seed)
             T = picture.incomplete(mask)
-            warm_up(T, mask, "sptc" if name.startswith("sptc") else "auto", {})
+            warm_up(T, "sptc" if name.startswith("sptc") else "auto", {})
             trace = Trace(picture.truth, mask, limit)
             done = runner(T, mask, trace)
             if done.status is Status.INTERRUPTED:

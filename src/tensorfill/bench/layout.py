@@ -91,7 +91,10 @@ def arrange(rows: Sequence[Row], not_in_paper: Sequence[str] = ()) -> Table:
         lines += [*group, Line(rate, None, _placed(_averages(group, methods)))]
     remarks = [BESIDE] if set(paper.OURS) & set(methods) else []
     if not_in_paper:
-        remarks.append(f"Not the paper's pictures in spite of their names: {', '.join(not_in_paper)}.")
+        remarks.append(
+            f"Not the paper's pictures, in spite of their names: {', '.join(not_in_paper)}; the numbers printed in the "
+            "paper are for others."
+        )
     seeds = tuple(sorted({r["seed"] for r in rows}, key=lambda s: (len(s), s)))
     return Table(methods, tuple(lines), tuple(notes), tuple(remarks), seeds)
 

@@ -44,8 +44,8 @@ def ssim(estimate: Array, truth: Array, mask: NDArray[np.bool_], peak: float | N
     peak = peak_of(truth) if peak is None else peak
     y = np.asarray(truth, dtype=np.float64)
     x = np.where(mask, y, np.clip(np.asarray(estimate, dtype=np.float64), 0, peak))
-    channels = range(y.shape[2]) if y.ndim == 3 else [...]
-    return float(np.mean([_ssim_plane(x[..., c], y[..., c], peak) for c in channels]))
+    planes = [(x, y)] if y.ndim == 2 else [(x[..., c], y[..., c]) for c in range(y.shape[-1])]
+    return float(np.mean([_ssim_plane(a, b, peak) for a, b in planes]))
 
 
 def _ssim_plane(x: Array, y: Array, peak: float) -> float:

@@ -25,7 +25,8 @@ thead th {{ border-bottom: 2px solid var(--line); color: var(--soft); }}
 tbody th[scope=row] {{ text-align: left; font-weight: 500; }}
 th.rate {{ text-align: left; vertical-align: top; }}
 tr.first > * {{ border-top: 2px solid var(--line); }}
-tr.average > :not(.rate) {{ background: var(--band); font-weight: 600; }}
+tr.average > :not(.rate) {{ background: var(--band); }}
+tr.average > th[scope=row] {{ font-weight: 600; }}
 td small {{ display: block; font-size: .78rem; color: var(--soft); font-weight: 400; }}
 td small i {{ font-style: normal; font-weight: 600; }}
 td.up small i {{ color: var(--up); }}

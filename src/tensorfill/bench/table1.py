@@ -9,6 +9,7 @@ import json
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ Array = NDArray[Any]
 
 COLUMNS = ("method", "image", "missing_percent", "seed", "psnr", "ssim", "seconds", "paper_psnr")
 KEY = COLUMNS[:4]
-CORNER = 64  # compiled code is warmed up on a corner of the picture
+SIDE = 64  # of the picture that warms up compiled code
 
 _warm: set[tuple[Any, ...]] = set()  # what has run in this process already
 
@@ -105,8 +106,8 @@ def check_numbers(rates: Sequence[float], seeds: Sequence[int]) -> None:
             msg = f"seeds must be whole numbers >= 0; got {seed}."
             raise ValueError(msg)
     for rate in rates:
-        if not 0 < rate < 100:
-            msg = f"rates must be percentages above 0 and below 100; got {rate:g}."
+        if not 1 <= rate < 100:
+            msg = f"rates must be percentages from 1 up to, but not including, 100; got {rate:g}. For 60 % write 60."
             raise ValueError(msg)
 
 
@@ -145,7 +146,7 @@ def fill(picture: Picture, method: str, rate: float, seed: int, **settings: Any)
     """Complete a picture with `rate` percent of its voxels missing; compilation is not on the clock."""
     mask = picture.mask(rate, seed)
     T = picture.incomplete(mask)
-    warm_up(T, mask, method, settings)
+    warm_up(T, method, settings)
     start = time.perf_counter()
     done = complete(T, mask=mask, method=method, seed=seed, **settings)
     estimate = done.estimate
@@ -156,20 +157,20 @@ def fill(picture: Picture, method: str, rate: float, seed: int, **settings: Any)
     return Filled(done, psnr(estimate, truth, mask), ssim(estimate, truth, mask), seconds)
 
 
-def warm_up(T: Array, mask: NDArray[np.bool_], method: str, settings: Mapping[str, Any]) -> None:
-    """Two iterations on a corner, once per process, method and kind of picture: compiles what is compiled."""
+def warm_up(T: Array, method: str, settings: Mapping[str, Any]) -> None:
+    """Two iterations on a small ramp, once per process, method and kind of picture: compiles what is compiled."""
     kind = (method, T.ndim, T.dtype.str, *sorted(settings))
     if kind in _warm:
         return
     _warm.add(kind)
-    part = (slice(0, CORNER), slice(0, CORNER))
+    shape = (min(SIDE, T.shape[0]), min(SIDE, T.shape[1]), *T.shape[2:])
+    ramp = np.indices(shape).sum(axis=0).astype(T.dtype)  # smooth, as pictures are
+    mask = np.random.default_rng(0).random(shape) < 0.5
+    short = {k: v for k, v in settings.items() if k not in ("max_iter", "seconds", "callback")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            short = {k: v for k, v in settings.items() if k not in ("max_iter", "seconds", "callback")}
-            _ = complete(T[part], mask=mask[part], method=method, seed=0, max_iter=2, seconds=20.0, **short).estimate
-        except Exception:  # a corner without an observed voxel, say: the cell itself will tell what is wrong
-            return
+        with suppress(Exception):  # where it cannot work, the cell itself will say so
+            _ = complete(ramp, mask=mask, method=method, seed=0, max_iter=2, seconds=20.0, **short).estimate
 
 
 def remember(folder: Path, pictures: Sequence[Picture]) -> None:

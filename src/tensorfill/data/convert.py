@@ -7,6 +7,7 @@ back in the same type. Values under a mask are never read.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -301,12 +302,24 @@ class FrameSource:
 
 def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observations:
     """From a DataArray: NaN is missing, dims keep their names; a mask may be a DataArray in any order of dims."""
+    if getattr(da, "chunks", None) is not None:
+        warnings.warn(_loading(da), stacklevel=2)
     if hasattr(mask, "transpose") and hasattr(mask, "dims"):
         mask = mask.transpose(*[d for d in da.dims if d in mask.dims]).values
     if hasattr(weights, "transpose") and hasattr(weights, "dims"):
         weights = weights.transpose(*da.dims).values
     made = from_dense(da.values, mask, weights=weights, dims=[str(d) for d in da.dims])
     return _with_source(made, XarraySource(da, made.source))
+
+
+def _loading(da: Any) -> str:
+    """What a user should know before a dask-backed array is computed."""
+    size = ", ".join(f"{d}: {n}" for d, n in da.sizes.items())
+    name = f" {da.name!r}" if da.name is not None else ""
+    return (
+        f"DataArray{name} ({size}) is backed by dask; all of it is loaded into memory now, {da.nbytes / 2**30:.3g} "
+        "GiB, and the run needs several times that. Select a part first to load less, or call .load() to silence this."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from tensorfill.kernels.base import Array, Entrywise, Layout, checked_factors, checked_indices
 
 BLOCK = 2**15  # observations per block: x, g and the prior's temporaries stay in a core's cache
-SHORT = BLOCK // 16  # modes up to this length are summed block by block, see _Sum
+CROWD = 2**13  # terms per row from which sums in float32 need care, see _Sum
 T = TypeVar("T")
 
 
@@ -52,7 +52,7 @@ class SampledLayout(Layout):
         mode = range(len(self.shape))[mode]
 
         def work(start: int, stop: int) -> Array:
-            total = _Sum(F, self._first[mode : mode + 2] - self._first[mode])
+            total = _Sum(F, np.array([0, self.shape[mode]]), stop - start)
             for a, b in _blocks(start, stop):
                 loops.pullback_mode(F, self._first, self.indices[a:b], _fixed(g[a:b]), mode, total.G)
                 total.end_block()
@@ -75,7 +75,7 @@ class SampledLayout(Layout):
         loops, F = _loops(), self._stack(factors)
 
         def work(start: int, stop: int) -> tuple[float, Array]:
-            total = _Sum(F, self._first)
+            total = _Sum(F, self._first, stop - start)
             value = 0.0
             for a, b in _blocks(start, stop):
                 x = np.empty(b - a, dtype=F.dtype)
@@ -123,25 +123,29 @@ def default_threads(nnz: int, rows: int, rank: int) -> int:
 class _Sum:
     """The gradient of one thread.
 
-    In float32 a row of a short mode receives so many terms that late ones would be lost to rounding; those rows
-    are therefore emptied into float64 after each block.
+    In float32 a row that receives very many terms would lose the late ones to rounding; modes with such rows are
+    therefore emptied into float64 from time to time, each as often as costs next to nothing.
     """
 
-    def __init__(self, F: Array, first: Array) -> None:
+    def __init__(self, F: Array, first: Array, terms: int) -> None:
         self.G = np.zeros((first[-1], F.shape[1]), dtype=F.dtype)
-        self._short: list[tuple[Array, Array]] = []
+        self._blocks = 0
+        self._crowded: list[tuple[Array, Array, int]] = []  # mode's part of G, its total, blocks between
         if F.dtype == np.float32:
-            parts = [part for part in np.split(self.G, first[1:-1]) if len(part) <= SHORT]
-            self._short = [(part, np.zeros(part.shape)) for part in parts]
+            for part in np.split(self.G, first[1:-1]):
+                if terms > CROWD * len(part):
+                    self._crowded.append((part, np.zeros(part.shape), max(1, 32 * len(part) // BLOCK)))
 
     def end_block(self) -> None:
-        for part, total in self._short:
-            total += part
-            part[...] = 0
+        self._blocks += 1
+        for part, total, every in self._crowded:
+            if self._blocks % every == 0:
+                total += part
+                part[...] = 0
 
     def finish(self) -> Array:
-        for part, total in self._short:
-            part[...] = total
+        for part, total, _ in self._crowded:
+            part += total
         return self.G
 
 

@@ -11,26 +11,25 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 
-def reflected_difference(X: Array, n: int) -> Array:
+def reflected_difference(X: Array, n: int, out: Array | None = None) -> Array:
     """D X along mode n: x[i+1] - x[i], and x[I-2] - x[I-1] at the last index (the border reflects)."""
-    X = np.moveaxis(X, n, 0)
-    out = np.zeros_like(X)
-    if X.shape[0] > 1:
-        np.subtract(X[1:], X[:-1], out=out[:-1])
-        out[-1] = -out[-2]
-    return np.moveaxis(out, 0, n)
+    out = np.empty_like(X) if out is None else out
+    D, X = np.moveaxis(out, n, 0), np.moveaxis(X, n, 0)
+    np.subtract(X[1:], X[:-1], out=D[:-1])
+    D[-1:] = -D[-2:-1] if X.shape[0] > 1 else 0.0
+    return out
 
 
 def reflected_adjoint(Z: Array, n: int) -> Array:
     """D' Z along mode n, D of `reflected_difference`."""
-    Z = np.moveaxis(Z, n, 0)
-    out = np.zeros_like(Z)
-    if Z.shape[0] > 1:
-        out[1:] = Z[:-1]
-        out[:-1] -= Z[:-1]
-        out[-2] += Z[-1]
-        out[-1] -= Z[-1]
-    return np.moveaxis(out, 0, n)
+    out = np.empty_like(Z)
+    A, Z = np.moveaxis(out, n, 0), np.moveaxis(Z, n, 0)
+    if Z.shape[0] == 1:
+        return np.zeros_like(out)
+    np.negative(Z, out=A)
+    A[1:] += Z[:-1]
+    A[-2:-1] += Z[-1:]
+    return out
 
 
 def circular_difference(X: Array, n: int) -> Array:

@@ -32,12 +32,15 @@ def smoothed(X: Array, alpha: Array, mu: Array) -> tuple[float, Array]:
 
     The objective, F/2, is a Huber function of the singular values of each unfolding; its gradient caps them.
     """
-    value, total, G = 0.0, float(np.vdot(X, X)), np.zeros_like(X)
-    for n in np.flatnonzero(alpha).tolist():
-        c = alpha[n] ** 2 / mu[n]
+    value, total = 0.0, float(np.vdot(X, X))
+    modes = np.flatnonzero(alpha).tolist()
+    weight = {n: alpha[n] ** 2 / mu[n] for n in modes}
+    G = X * sum(weight.values())
+    for n in modes:
         M, s = svt(unfold(X, n), mu[n] / alpha[n])
-        value += c * (total - float(s @ s))
-        G += c * (X - fold(M, n, X.shape))
+        value += weight[n] * (total - float(s @ s))
+        M *= weight[n]
+        G -= fold(M, n, X.shape)  # TRUNC = M - SVT
     return value, G
 
 

@@ -66,12 +66,13 @@ class HaLRTC(NuclearMethod):
         alpha, keep = mode_weights(X.shape, self.alpha), self.keep(data)
         new, value = np.empty_like(S), 0.0
         for i, n in enumerate(np.flatnonzero(alpha).tolist()):  # a mode of weight 0 has no say
-            U = S[i] - X
+            U = np.subtract(S[i], X, out=new[i])
             U /= self.growth  # M_i / beta, with the grown beta
             Y, s = svt(unfold(X - U, n), alpha[n] / beta, keep[n])
-            np.add(fold(Y, n, X.shape), U, out=new[i])
+            U += fold(Y, n, X.shape)
             value += alpha[n] * s[keep[n] :].sum()
-        mean = np.where(data.O, data.T, new.mean(axis=0))
+        mean = new.mean(axis=0)
+        np.copyto(mean, data.T, where=data.O)
         return State({"X": mean, "S": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:

@@ -6,14 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.halrtc import HaLRTC
-from tensorfill.methods.thresholding import mode_weights
-from tensorfill.solvers.base import State
 
 Array = NDArray[Any]
 
@@ -54,8 +51,3 @@ class LRTCTNN(HaLRTC):
     def _rank_limit(data: Dense, n: int) -> int:
         size = data.T.shape[n]
         return min(size, data.T.size // size)
-
-    def answer(self, data: Dense, state: State) -> Array:
-        """The weighted mean of the modes' copies, Y_i + M_i/beta."""
-        alpha = mode_weights(data.T.shape, self.alpha)
-        return np.tensordot(alpha[alpha > 0], state.arrays["S"], axes=1)

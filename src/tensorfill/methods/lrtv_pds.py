@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,15 +21,21 @@ from tensorfill.solvers.base import State
 Array = NDArray[Any]
 
 
-def clip_lengths(P: Array, radius: float) -> Array:
-    """Project the vector P[:, voxel] of every voxel on the ball of the given radius."""
+def clip_lengths(P: Array, radius: float) -> None:
+    """Project the vector P[:, voxel] of every voxel, in place, on the ball of the given radius."""
     length = np.sqrt(np.einsum("n...,n...->...", P, P))
-    return P * (radius / np.maximum(length, radius)) if radius > 0 else np.zeros_like(P)
+    np.maximum(length, radius, out=length)
+    P *= np.divide(radius, length, out=np.zeros_like(length), where=length > 0)
 
 
-def cosine(A: float, a: float, b: float) -> float:
-    """The cosine of an angle from a scalar product and two lengths; 0 where a length vanishes."""
-    return A / (a * b) if a > 0 and b > 0 else 0.0
+def _squared_gap(A: Array, B: Array) -> float:
+    D = A - B
+    return float(np.vdot(D, D))
+
+
+def _cosine(product: float, squares: float) -> float:
+    """The cosine of an angle from a scalar product and the product of two squared lengths; 0 if a length vanishes."""
+    return product / np.sqrt(squares) if squares > 0 else 0.0
 
 
 @METHODS.register("lrtv-pds")
@@ -45,9 +51,9 @@ class LRTVPDS(NuclearMethod):
     w : weights of the modes in the total variation; None: 0.5 each, 0 for a colour mode
     lam : weights of the modes in the nuclear norms; None: equal, halved for a colour mode, summing to 1
     delta : squared distance allowed to the observed values, in units of the largest squared; 0: they hold exactly
-    box : bounds of X in units of the largest observed magnitude; None: (0, 1), or (-1, 1) if a value is negative or X is
-        centred. Bounds given are bounds of the data as they are: nothing is centred then
-    adaptive : balance the step sizes as the run goes (the authors' later release), or keep 0.01 and 1/0.08
+    box : bounds of X in units of the largest observed magnitude, and nothing is centred then; None: (0, 1), or (-1, 1)
+        if a value is negative or X is centred
+    adaptive : balance the step sizes as the run goes (the authors' later release), or keep them fixed
     """
 
     reference: ClassVar[str] = (
@@ -96,68 +102,85 @@ class LRTVPDS(NuclearMethod):
 
     def _gradient(self, X: Array) -> Array:
         """(w_n D_n X)_n, (modes with a weight, *shape)."""
-        parts = [v * reflected_difference(X, n) for n, v in self.tv_weights(X.shape).items()]
-        return np.stack(parts) if parts else np.zeros((0, *X.shape))
+        w = self.tv_weights(X.shape)
+        out = np.empty((len(w), *X.shape))
+        for D, (n, v) in zip(out, w.items(), strict=True):
+            reflected_difference(X, n, out=D)
+            D *= v
+        return out
 
     def _pulled(self, U: Array, Y: Array, Z: Array) -> Array:
         """K' of the dual: U + sum w_n D_n' Y_n + sum Z_n."""
-        out = U + Z.sum(axis=0)
-        for i, (n, v) in enumerate(self.tv_weights(U.shape).items()):
-            out += v * reflected_adjoint(Y[i], n)
+        out = U.copy()
+        for part in Z:
+            out += part
+        for part, (n, v) in zip(Y, self.tv_weights(U.shape).items(), strict=True):
+            D = reflected_adjoint(part, n)
+            D *= v
+            out += D
         return out
 
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         X = mean_filled(data.T, data.O)
-        grad, Z = self._gradient(X), np.stack([X] * X.ndim)
-        g1, g2 = (0.1, 0.1) if self.adaptive else (0.01, 12.5)
+        grad, zero, Z = self._gradient(X), np.zeros_like(X), np.zeros((X.ndim, *X.shape))
+        # g1 g2 ||K||^2 <= 1 converges; the authors' bound of ||K||^2 on pictures is 8. They start at g1 = g2 = 0.1 with
+        # the dual at K X, which takes twice as long.
+        bound = max(8.0, 1 + 4.83 * sum(v * v for v in self.tv_weights(X.shape).values()) + X.ndim)
+        g1 = bound**-0.5 if self.adaptive else 0.01
+        g2 = 1 / (bound * g1)
         numbers = {"g1": g1, "g2": g2, "eta1": 1.01, "eta2": 1.01, "gap": np.inf}
-        return State({"X": X, "DX": grad, "U": X, "Y": grad, "Z": Z, "K": self._pulled(X, grad, Z)}, numbers)
+        return State({"X": X, "DX": grad, "U": zero, "Y": np.zeros_like(grad), "Z": Z, "K": zero}, numbers)
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
-        X_old, DX_old, U, Y, Z, K_old = (state.arrays[name] for name in ("X", "DX", "U", "Y", "Z", "K"))
-        g1, g2 = state.numbers["g1"], state.numbers["g2"]
-        X = self._on_data(data, X_old - g1 * K_old)
+        X_old, U, Y, Z, K_old = (state.arrays[name] for name in ("X", "U", "Y", "Z", "K"))
+        g2 = state.numbers["g2"]
+        X = K_old * -state.numbers["g1"]
+        X += X_old
+        self._onto_data(data, X)
         DX = self._gradient(X)
-        ahead, D_ahead = g2 * (2 * X - X_old), g2 * (2 * DX - DX_old)
 
+        ahead = X * (2 * g2)  # g2 (2 X - X_old)
+        ahead -= g2 * X_old
+        U_new = U + ahead
         low, high = self.bounds(data)
-        P = U + ahead
-        U_new = P - np.clip(P, g2 * low, g2 * high)
-        Y_new = clip_lengths(Y + D_ahead, self.a)
-        lam, Z_new, value = mode_weights(X.shape, self.lam, channel=0.5), np.empty_like(Z), 0.0
-        for n in range(X.ndim):
-            P = Z[n] + ahead
+        U_new -= np.clip(U_new, g2 * low, g2 * high)
+        Y_new = DX * (2 * g2)
+        Y_new -= g2 * state.arrays["DX"]
+        Y_new += Y
+        clip_lengths(Y_new, self.a)
+        lam, Z_new = mode_weights(X.shape, self.lam, channel=0.5), Z + ahead
+        value = self.a * float(np.sqrt(np.einsum("n...,n...->...", DX, DX)).sum())
+        for n, P in enumerate(Z_new):
             M, s = svt(unfold(P, n), self.b * lam[n])
-            np.subtract(P, fold(M, n, X.shape), out=Z_new[n])
+            P -= fold(M, n, X.shape)
             value += self.b * lam[n] * s.sum() / g2
-        K = self._pulled(U_new, Y_new, Z_new)
-        value += self.a * float(np.sqrt(np.einsum("n...,n...->...", DX, DX)).sum())
-        numbers = self._balance(state, (X_old - X, DX_old - DX, K_old - K), (U - U_new, Y - Y_new, Z - Z_new))
-        return State({"X": X, "DX": DX, "U": U_new, "Y": Y_new, "Z": Z_new, "K": K}, numbers, value)
+        arrays = {"X": X, "DX": DX, "U": U_new, "Y": Y_new, "Z": Z_new, "K": self._pulled(U_new, Y_new, Z_new)}
+        return State(arrays, self._balance(state, arrays), value)
 
-    def _on_data(self, data: Dense, A: Array) -> Array:
-        """Project on the ball of the data: ||T - A|| on O <= sqrt(delta)."""
+    def _onto_data(self, data: Dense, A: Array) -> None:
+        """Project A, in place, on the ball of the data: ||T - A|| on O <= sqrt(delta)."""
         if self.delta == 0:
-            return np.where(data.O, data.T, A)
-        distance = float(np.linalg.norm((data.T - A)[data.O]))
-        q = max(0.0, 1.0 - np.sqrt(self.delta) / distance) if distance > 0 else 0.0
-        return np.where(data.O, q * data.T + (1 - q) * A, A)
+            np.copyto(A, data.T, where=data.O)
+            return
+        T = data.T[data.O]
+        gap = T - A[data.O]
+        distance = float(np.linalg.norm(gap))
+        if distance > 0:
+            A[data.O] = T - min(1.0, np.sqrt(self.delta) / distance) * gap
 
-    def _balance(self, state: State, primal: tuple[Array, ...], dual: tuple[Array, ...]) -> dict[str, float]:
+    def _balance(self, state: State, new: Mapping[str, Array]) -> dict[str, float]:
         """Residuals of the two halves, and the next step sizes: opposed steps shrink, aligned ones grow."""
-        g1, g2, eta1, eta2, _ = (state.numbers[name] for name in ("g1", "g2", "eta1", "eta2", "gap"))
-        dX, DdX, dK = primal
-        norm = np.linalg.norm
-        r1 = dX / g1 - dK
-        p, c1 = float(norm(r1)), float(np.vdot(r1, dX))
-        cp = cosine(c1, p, float(norm(dX)))
-        d2 = c2 = l2 = 0.0
-        for change, forward in ((dual[0], dX), (dual[1], DdX), (dual[2], dX)):
-            r2 = change / g2 - forward
-            d2, c2, l2 = d2 + np.vdot(r2, r2), c2 + np.vdot(r2, change), l2 + np.vdot(change, change)
-        d = float(np.sqrt(d2))
-        cd = cosine(float(c2), d, float(np.sqrt(l2)))
-        numbers = {"g1": g1, "g2": g2, "eta1": eta1, "eta2": eta2, "gap": (p * p + d * d) / dX.size}
+        change = {name: state.arrays[name] - new[name] for name in ("X", "K")}
+        square = {name: _squared_gap(state.arrays[name], new[name]) for name in new}
+        dual = square["U"] + square["Y"] + square["Z"]
+        forward = (1 + new["X"].ndim) * square["X"] + square["DX"]  # ||K dX||^2
+        cross = float(np.vdot(change["X"], change["K"]))  # <dX, K' d dual> = <K dX, d dual>
+        g1, g2 = state.numbers["g1"], state.numbers["g2"]
+        p2 = max(square["X"] / g1**2 - 2 * cross / g1 + square["K"], 0.0)  # ||dX/g1 - K' d dual||^2
+        d2 = max(dual / g2**2 - 2 * cross / g2 + forward, 0.0)  # ||d dual/g2 - K dX||^2
+        cp = _cosine(square["X"] / g1 - cross, p2 * square["X"])
+        cd = _cosine(dual / g2 - cross, d2 * dual)
+        numbers = {**state.numbers, "gap": (p2 + d2) / new["X"].size}
         if not self.adaptive:
             return numbers
         for g, eta, c in (("g1", "eta1", cp), ("g2", "eta2", cd)):
@@ -166,7 +189,7 @@ class LRTVPDS(NuclearMethod):
                 numbers[eta] **= 0.1
             elif c > 0.9:
                 numbers[g] *= numbers[eta]
-        ratio = (p / d) ** 0.05 if p > 0 and d > 0 else 1.0
+        ratio = (p2 / d2) ** 0.025 if p2 > 0 and d2 > 0 else 1.0  # (p/d)^0.05
         numbers["g1"] = float(np.clip(numbers["g1"] * ratio, 1e-5, 1e3))
         numbers["g2"] = float(np.clip(numbers["g2"] / ratio, 1e-5, 1e3))
         return numbers

@@ -63,9 +63,14 @@ class SiLRTC(NuclearMethod):
         total, value = np.zeros_like(X), 0.0
         for n, a in enumerate(alpha):
             t = self._threshold(a, state.numbers["tau"][n], k)
-            M, s = svt(unfold(X, n), t) if a > 0 else (unfold(X, n), np.zeros(0))
-            total += fold(M, n, X.shape)
-            value += a * s.sum() + self.gamma / 2 * float(np.sum((M - unfold(X, n)) ** 2))
+            if a == 0:
+                total += X
+                continue
+            M, s = svt(unfold(X, n), t)
+            M = fold(M, n, X.shape)
+            total += M
+            gap = M - X
+            value += a * s.sum() + self.gamma / 2 * float(np.vdot(gap, gap))
         new = np.where(data.O, data.T, total / X.ndim)
         return State({"X": new}, {**state.numbers, "k": k}, float(value))
 

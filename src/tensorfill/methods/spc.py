@@ -69,7 +69,8 @@ class _SPC(ArrayMethod):
         g = float(_contract_all(filled, u))
         E, u, g = _subtract(data, data.T[data.O], u, g)
         arrays = {"E": E, "U": u[None, :], "g": np.array([g])}
-        return State(arrays, {"error": float(E @ E), "fits": False})
+        error = float(E @ E)
+        return State(arrays, {"error": error, "fits": False}, value=error)
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
         from tensorfill.methods import _spc_kernels as kernels
@@ -81,7 +82,7 @@ class _SPC(ArrayMethod):
         error = float(E @ E)
         goal = 10 ** (-self.sdr / 10) * float(np.sum(data.T**2))
         if error <= goal:  # tested before a component is added: a fresh one would spoil the fit
-            return State({"E": E, "U": U, "g": g}, {"error": error, "fits": True})
+            return State({"E": E, "U": U, "g": g}, {"error": error, "fits": True}, value=error)
         change = abs(error - state.numbers["error"])
         if change < self.nu * (error - goal) or change < self.tol * len(E):
             u = self._random_vectors(shape, rng)
@@ -90,7 +91,7 @@ class _SPC(ArrayMethod):
             kernels.contract(E, _where(data), u, 0, y)
             E, u, fresh = _subtract(data, E, u, float(y[: offsets[1]] @ u[: offsets[1]]))
             U, g = np.vstack([U, u]), np.append(g, fresh)
-        return State({"E": E, "U": U, "g": g}, {"error": error, "fits": False})
+        return State({"E": E, "U": U, "g": g}, {"error": error, "fits": False}, value=error)
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         return Status.CONVERGED if state.numbers["fits"] else None

@@ -225,13 +225,15 @@ def slicewise_svt(S: Array, t: float) -> tuple[Array, Array]:
         return np.stack([M for M, _ in pairs]), np.array([s.sum() for _, s in pairs])
     wide = S.shape[1] <= S.shape[2]
     Sh = S.conj().swapaxes(1, 2)
-    w, Q = safe_eigh(S @ Sh if wide else Sh @ S)
+    with np.errstate(invalid="ignore", over="ignore"):
+        w, Q = safe_eigh(S @ Sh if wide else Sh @ S)
     s = np.sqrt(np.maximum(w, 0.0))
     s[s <= max(S.shape[1:]) * np.finfo(s.dtype).eps * s.max(axis=1, keepdims=True)] = 0.0
     lowered = np.maximum(s - t, 0.0)
     gain = np.divide(lowered, s, out=np.zeros_like(s), where=s != 0)
     P = (Q * gain[:, None, :]) @ Q.conj().swapaxes(1, 2)
-    return (P @ S if wide else S @ P), lowered.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return (P @ S if wide else S @ P), lowered.sum(axis=1)
 
 
 def prox_tubal(Y: Array, t: float, transform: str = "dft") -> tuple[Array, float]:
@@ -250,7 +252,8 @@ def prox_tubal(Y: Array, t: float, transform: str = "dft") -> tuple[Array, float
         return out, float(s.sum())
     axes = tuple(range(2, Y.ndim))
     tubes = [Y.shape[axis] for axis in axes]
-    F = np.fft.rfftn(Y, axes=axes) if transform == "dft" else _dct(Y, axes)
+    with np.errstate(invalid="ignore"):  # NaN in, NaN out
+        F = np.fft.rfftn(Y, axes=axes) if transform == "dft" else _dct(Y, axes)
     stack = np.moveaxis(F.reshape(*F.shape[:2], -1), 2, 0)
     shrunk, norms = slicewise_svt(np.ascontiguousarray(stack), t)
     F = np.moveaxis(shrunk, 0, 2).reshape(F.shape)

@@ -1,0 +1,228 @@
+"""TensorImputer: scikit-learn's own checks, and what an imputer that keeps its factors must hold."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.data import samples
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tensorfill.sklearn import TensorImputer
+
+QUICK = {"rank": 2, "prior": "normal", "smooth": {}, "max_iter": 20}
+
+
+@parametrize_with_checks([TensorImputer(rank=1, smooth={}, max_iter=2)])  # none is expected to fail
+@pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    """(samples, features) of rank 2, a little noise: (complete, with NaN)."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0.5, 1.5, (60, 2)) @ rng.uniform(0.5, 1.5, (2, 8)) + 0.01 * rng.standard_normal((60, 8))
+    gaps = X.copy()
+    gaps[rng.random(X.shape) < 0.2] = np.nan
+    return X, gaps
+
+
+@pytest.fixture(scope="module")
+def fitted(matrix):
+    return TensorImputer(**QUICK).fit(matrix[1][:40])
+
+
+def test_gaps_are_filled_and_known_entries_kept(matrix, fitted):
+    X, gaps = matrix
+    before = gaps.copy()
+    filled = fitted.transform(gaps)
+    np.testing.assert_array_equal(gaps, before)
+    known = ~np.isnan(gaps)
+    np.testing.assert_array_equal(filled[known], X[known])
+    new = ~known[40:]  # samples never seen in fit
+    assert np.sqrt(np.mean((filled[40:] - X[40:])[new] ** 2)) < 0.1 * X.std()
+
+
+def test_transform_keeps_the_other_factors_bit_for_bit(matrix, fitted):
+    before = [A.copy() for A in fitted.factors_]
+    fitted.transform(matrix[1])
+    for kept, used, A in zip(before, fitted.factors_, fitted._rows.factors[1:], strict=True):
+        np.testing.assert_array_equal(kept, used)
+        np.testing.assert_array_equal(kept, A)
+
+
+def test_what_is_filled_lies_in_the_span_of_the_kept_factors(fitted, matrix):
+    """X of a new sample is its row times the factor of the features: nothing else was fitted to it."""
+    gaps = matrix[1][40:]
+    rows = fitted._rows.fit(gaps)
+    missing = np.isnan(gaps)
+    np.testing.assert_allclose(fitted.transform(gaps)[missing], (rows @ fitted.factors_[0].T)[missing], rtol=1e-12)
+
+
+def test_rows_of_the_training_data_are_recovered(matrix):
+    X, gaps = matrix
+    fit = TensorImputer(**QUICK)
+    together = fit.fit_transform(gaps)
+    np.testing.assert_array_equal(together, fit.transform(gaps))
+    gap = np.isnan(gaps)
+    for other in (X, fit.completion_.completed):  # the second stopped a little early: tests/test_newrows.py is exact
+        assert np.sqrt(np.mean((together - other)[gap] ** 2)) < 0.15 * X.std()
+
+
+def test_the_answer_for_a_sample_does_not_depend_on_the_others(matrix, fitted):
+    gaps = matrix[1]
+    whole = fitted.transform(gaps)
+    np.testing.assert_array_equal(fitted.transform(gaps[::-1])[::-1], whole)
+    for i in (0, 17, 59):
+        np.testing.assert_array_equal(fitted.transform(gaps[i : i + 1])[0], whole[i])
+
+
+def test_rows_may_be_folded_into_tensors_or_given_as_tensors():
+    counts, mask = samples.metro((8, 7, 8), seed=2, missing=0.1)
+    T = np.where(mask, counts, np.nan)
+    options = {"rank": 2, "prior": "poisson", "smooth": {2: 1.0}, "max_iter": 6}
+    folded = TensorImputer(shape=(7, 8), **options).fit(T.reshape(8, -1))
+    plain = TensorImputer(**options).fit(T)
+    assert folded.sample_shape_ == plain.sample_shape_ == (7, 8)
+    assert folded.n_features_in_ == plain.n_features_in_ == 56
+    wide = folded.transform(T.reshape(8, -1))
+    assert wide.shape == (8, 56)
+    np.testing.assert_array_equal(plain.transform(T), wide.reshape(T.shape))
+    np.testing.assert_array_equal(folded.transform(T.tolist()), wide.reshape(T.shape))
+    with pytest.raises(ValueError, match=r"each sample must have shape \(7, 8\), or 56 features; got \(8, 7\)"):
+        plain.transform(np.swapaxes(T, 1, 2))
+
+
+def test_stacked_pictures_use_smoothness_and_total_variation():
+    T = samples.cube((10, 12, 12), seed=3)
+    gaps = T.copy()
+    gaps[:, 3:6, 4:7] = np.nan
+    gaps[np.random.default_rng(0).random(T.shape) < 0.3] = np.nan
+    imputer = TensorImputer(rank=4, prior="normal", max_iter=100).fit(gaps[:8])
+    assert imputer.completion_.settings["tv"] > 0
+    assert set(imputer.completion_.settings["smooth"]) == {"1", "2"}  # found, and never along the samples
+    hole = np.isnan(gaps[8:])
+    assert np.abs(imputer.transform(gaps[8:]) - T[8:])[hole].mean() < 0.5 * np.abs(imputer.means_ - T[8:])[hole].mean()
+
+
+def test_a_sample_of_which_nothing_is_known_is_the_average_one(fitted):
+    filled = fitted.transform(np.full((1, 8), np.nan))
+    average = fitted.completion_.estimate.mean(axis=0)
+    np.testing.assert_allclose(filled[0], average, rtol=1e-10)
+
+
+def test_score_is_deterministic_and_higher_for_the_better_model(matrix):
+    gaps = matrix[1]
+    good, poor = TensorImputer(**QUICK).fit(gaps[:40]), TensorImputer(**QUICK | {"rank": 1}).fit(gaps[:40])
+    first = good.score(gaps[40:])
+    assert first == good.score(gaps[40:])
+    assert 1 > first > poor.score(gaps[40:])
+    assert first > 0.9
+
+
+def test_score_of_the_feature_means_is_zero_and_hidden_entries_are_not_seen(matrix, fitted, monkeypatch):
+    gaps = matrix[1][40:]
+    seen = []
+
+    def means(T):
+        seen.append(np.isnan(T))
+        return np.where(np.isnan(T), fitted.means_, T)
+
+    monkeypatch.setattr(fitted, "_fill", means)
+    assert fitted.score(gaps) == pytest.approx(0.0, abs=1e-12)
+    hidden = seen[0] & ~np.isnan(gaps)
+    assert (hidden.sum(axis=1) >= 1).all()
+    assert not seen[0].all(axis=1).any()
+
+
+def test_grid_search_over_prior_rank_and_smoothness(matrix):
+    grid = {"prior": ["normal", tfl.Normal(sigma=0.1)], "rank": [1, 2], "smooth": [{}, {1: 1e-3}]}
+    search = GridSearchCV(TensorImputer(max_iter=6, ridge=1e-3), grid, cv=2, error_score="raise").fit(matrix[1][:30])
+    assert search.best_params_["rank"] == 2
+    assert search.best_score_ > 0.9
+    assert len(set(search.cv_results_["mean_test_score"])) == 8
+
+
+def test_one_number_for_smooth_serves_all_modes_but_the_first(matrix):
+    fit = TensorImputer(**QUICK | {"smooth": 0.5}).fit(matrix[1][:10])
+    assert fit.completion_.settings["smooth"] == {"1": 0.5}
+
+
+def test_in_a_pipeline_clone_and_pickle(matrix):
+    X, gaps = matrix
+    pipe = make_pipeline(StandardScaler(), TensorImputer(**QUICK)).set_output(transform="default")
+    filled = pipe.fit_transform(gaps)
+    back = pipe[0].inverse_transform(filled)
+    assert np.sqrt(np.mean((back - X)[np.isnan(gaps)] ** 2)) < 0.2 * X.std()
+    again = clone(pipe[1])
+    assert again.get_params() == pipe[1].get_params()
+    assert not hasattr(again, "completion_")
+    loaded = pickle.loads(pickle.dumps(pipe))
+    np.testing.assert_array_equal(loaded.transform(gaps), pipe.transform(gaps))
+
+
+def test_a_table_keeps_its_column_names(matrix):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(matrix[1], columns=[f"sensor {k}" for k in range(8)])
+    filled = TensorImputer(**QUICK).set_output(transform="pandas").fit_transform(frame)
+    assert list(filled.columns) == list(frame.columns)
+    assert not filled.isna().any(axis=None)
+
+
+def test_random_state_decides_and_none_is_zero(matrix):
+    gaps = matrix[1][:10]
+
+    def fill(state):
+        return TensorImputer(**QUICK | {"random_state": state, "rank": 3, "max_iter": 2}).fit_transform(gaps)
+
+    np.testing.assert_array_equal(fill(0), fill(None))
+    np.testing.assert_array_equal(fill(np.random.RandomState(4)), fill(np.random.RandomState(4)))
+    assert not np.array_equal(fill(0), fill(7))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"smooth": {0: 1.0}}, "smooth must not name mode 0: its samples have no order"),
+        ({"shape": (3, 5)}, r"each sample must have shape \(3, 5\), or 15 features; got \(8,\)"),
+        ({"prior": "poison"}, "Did you mean 'poisson'"),
+        ({"rank": 0}, "rank must be a whole number >= 1"),
+    ],
+)
+def test_wrong_settings_get_a_sentence(matrix, settings, message):
+    with pytest.raises(ValueError, match=message):
+        TensorImputer(**QUICK | settings).fit(matrix[1])
+
+
+def test_wrong_use_gets_a_sentence(fitted, matrix):
+    with pytest.raises(NotFittedError):
+        TensorImputer().transform(matrix[1])
+    with pytest.raises(ValueError, match="held_out must be between 0 and 1; got 1"):
+        TensorImputer(**QUICK, held_out=1).fit(matrix[1]).score(matrix[1])
+    lonely = np.full((2, 8), np.nan)
+    lonely[:, 0] = 1.0
+    with pytest.raises(ValueError, match="at least 2 known entries"):
+        fitted.score(lonely)
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_without_scikit_learn_one_sentence_says_what_to_install():
+    code = "import sys; sys.modules['sklearn'] = None\nimport tensorfill\ntry:\n  import tensorfill.sklearn\n"
+    told = run(code + "except ImportError as error: print(error)")
+    assert told == "TensorImputer needs sklearn; install it with: pip install 'tensorfill[sklearn]'"
