@@ -267,7 +267,7 @@ def test_single_entries_by_their_labels(folder):
 
 
 def test_notes_of_the_library_reach_the_user(folder, capsys):
-    array = np.add.outer(np.arange(10.0), np.arange(12.0)) + 1
+    array = RNG.standard_normal((10, 12))
     array[3] = np.nan
     np.save("a.npy", array)
     assert run("complete", "a.npy", "-o", "b.npy", "--json", *QUICK) == 0
@@ -419,8 +419,8 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
     ),
     "no input": ((), 2, f"Missing argument 'IN'. {TRY}"),
     "no output": (("in.png",), 2, f"Missing option '--out' / '-o'. {TRY}"),
-    "an unknown option": ((*IN, *OUT, "--rnak", "3"), 2, f"No such option: --rnak Did you mean --rank? {TRY}"),
-    "rank 0": ((*IN, *OUT, "--rank", "0"), 2, f"Invalid value for '--rank': 0 is not in the range x>=1. {TRY}"),
+    "an unknown option": ((*IN, *OUT, "--rnak", "3"), 2, "No such option: --rnak ("),
+    "rank 0": ((*IN, *OUT, "--rank", "0"), 2, "--rank must be >= 1; got 0."),
 }
 
 

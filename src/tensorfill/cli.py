@@ -50,15 +50,18 @@ def _run(job: Any) -> NoReturn:
     except Problem as problem:
         typer.echo(f"tensorfill: {problem.sentence}", err=True)
         code = problem.code
+    except KeyboardInterrupt:
+        typer.echo("tensorfill: interrupted.", err=True)
+        code = INTERRUPTED
     raise typer.Exit(code)
 
 
 # Options that more than one command has
-Seed = Annotated[int, typer.Option(metavar="S", min=0, help="Everything random follows from it.")]
+Seed = Annotated[int, typer.Option(metavar="S", help="Everything random follows from it.")]
 Effort = Annotated[
     str, typer.Option(metavar="normal|best", help="best: pictures and video take about 20 times longer.")
 ]
-MaxIter = Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after so many iterations.")]
+MaxIter = Annotated[int | None, typer.Option(metavar="N", help="Stop after so many iterations.")]
 Seconds = Annotated[float | None, typer.Option(metavar="S", help="Stop after so many seconds.")]
 Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
@@ -78,7 +81,7 @@ def complete(
     prior: Annotated[
         str | None, typer.Option(metavar="P", help="What kind of numbers these are; see: tensorfill list priors.")
     ] = None,
-    rank: Annotated[int | None, typer.Option(metavar="R", min=1, help="Rank of the model.")] = None,
+    rank: Annotated[int | None, typer.Option(metavar="R", help="Rank of the model.")] = None,
     smooth: Annotated[
         list[str] | None,
         typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),
@@ -125,9 +128,7 @@ def complete(
 @app.command()
 def demo(
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The picture to write.")] = "out/demo.png",
-    missing: Annotated[
-        float, typer.Option(metavar="P", min=0, max=99.9, help="Percent of the numbers to take away.")
-    ] = 80,
+    missing: Annotated[float, typer.Option(metavar="P", help="Percent of the numbers to take away.")] = 80,
     effort: Effort = "normal",
     seed: Seed = 0,
     report: Report = None,

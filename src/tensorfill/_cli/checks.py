@@ -24,6 +24,20 @@ def check_free(path: str, *, store: bool = False) -> None:
         raise PermissionError(13, "permission denied", path)
 
 
+LOWEST = {"rank": 1, "max_iter": 1, "seed": 0}
+
+
+def check_numbers(**given: float | None) -> None:
+    """Refuse a rank, a limit or a seed that makes no sense."""
+    for name, number in given.items():
+        low = LOWEST.get(name)
+        if number is None or (number > 0 if low is None else number >= low):
+            continue
+        must = "> 0" if low is None else f">= {low}"
+        msg = f"--{name.replace('_', '-')} must be {must}; got {number:g}."
+        raise Problem(msg, BAD_USAGE)
+
+
 def mode_and_weight(text: str) -> tuple[int | str, float]:
     """`row=10` or `0=10`."""
     name, sign, number = text.rpartition("=")

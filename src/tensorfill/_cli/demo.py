@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorfill._cli.problem import BAD_DATA, INTERRUPTED, OK, Problem, as_problem
+from tensorfill._cli.checks import check_numbers
+from tensorfill._cli.problem import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
 from tensorfill._cli.progress import Progress, planned
-from tensorfill.api import complete
+from tensorfill.api import EFFORTS, complete
 from tensorfill.completion import Completion
 from tensorfill.data.atomic import replacing
 from tensorfill.data.convert import observe
@@ -36,6 +37,13 @@ class Demo:
 
     def run(self) -> int:
         """Do it; returns the exit code."""
+        check_numbers(max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
+        if not 0 <= self.missing < 100:
+            msg = f"--missing must be a percentage from 0 up to, but not including, 100; got {self.missing:g}."
+            raise Problem(msg, BAD_USAGE)
+        if self.effort not in EFFORTS:
+            msg = f"--effort must be {' or '.join(EFFORTS)}; got {self.effort!r}."
+            raise Problem(msg, BAD_USAGE)
         truth = photograph()
         mask = random_entries(truth.shape, self.missing / 100, self.seed)
         with as_problem(BAD_DATA):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill._cli.checks import check_free, coordinates, mode_and_weight
+from tensorfill._cli.checks import check_free, check_numbers, coordinates, mode_and_weight
 from tensorfill._cli.problem import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
 from tensorfill._cli.progress import Progress, planned
 from tensorfill.api import EFFORTS, complete
@@ -99,9 +99,7 @@ class Job:
         if self.resume and self.checkpoint is None:
             msg = "--resume needs --checkpoint F, the file to go on from."
             raise Problem(msg, BAD_USAGE)
-        if self.seconds is not None and not self.seconds > 0:
-            msg = f"--seconds must be > 0; got {self.seconds:g}."
-            raise Problem(msg, BAD_USAGE)
+        check_numbers(rank=self.rank, max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
         cls = METHODS[self.method_name]
         known = list(getattr(cls, "__dataclass_fields__", {}))
         smooth = dict(mode_and_weight(text) for text in self.smooth)

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 
 from tensorfill.completion import Completion
 from tensorfill.data.observations import DENSE_LIMIT, Observations
-from tensorfill.defaults import default_held_out, default_rank, default_ridge, default_smooth, prior_for
+from tensorfill.defaults import (
+    default_held_out,
+    default_rank,
+    default_ridge,
+    default_smooth,
+    prior_for,
+    smooth_modes,
+)
 from tensorfill.methods.base import METHODS, Method, Run
-from tensorfill.methods.field import DEFAULT_TV, FieldRecipe, complete_field, field_solver
+from tensorfill.methods.field import complete_field, field_recipe
 from tensorfill.methods.table import Recipe, complete_table, table_solver
 from tensorfill.numerical.base import NumericalPrior
-from tensorfill.solvers.base import SOLVERS, Solver
+from tensorfill.solvers.base import Solver
 
 
 @METHODS.register("auto")
@@ -48,25 +55,32 @@ class Auto(Method):
     def complete(self, obs: Observations, run: Run) -> Completion:
         prior = prior_for(obs, self.prior)
         obs.check_domain(prior.t_domain, type(prior).__name__)
-        if self.smooth is None:
-            smooth = default_smooth(obs, prior)
-        else:
-            smooth = {obs.mode(k): float(v) for k, v in self.smooth.items() if v}
-        ridge = default_ridge(obs, prior) if self.ridge is None else float(self.ridge)
-        if len(smooth) >= 2 and obs.size <= DENSE_LIMIT // 4:
-            rank = default_rank(obs, tuple(smooth)) if self.rank is None else int(self.rank)
-            solver = field_solver() if self.solver is None else SOLVERS.make(self.solver)
-            tv = DEFAULT_TV if self.tv is None else float(self.tv)
-            return complete_field(obs, FieldRecipe(prior, rank, smooth, ridge, tv, solver), run, self.name)
-        recipe = Recipe(
+        given = None if self.smooth is None else {obs.mode(k): float(v) for k, v in self.smooth.items() if v}
+        modes = smooth_modes(obs) if given is None else tuple(given)
+        if len(modes) >= 2 and obs.size <= DENSE_LIMIT // 4:
+            recipe = field_recipe(
+                obs,
+                prior,
+                prior_given=isinstance(self.prior, NumericalPrior),
+                modes=modes,
+                smooth=given,
+                rank=default_rank(obs, modes) if self.rank is None else int(self.rank),
+                ridge=self.ridge,
+                tv=self.tv,
+                solver=self.solver,
+            )
+            return complete_field(obs, recipe, run, self.name)
+        return complete_table(obs, self._table(obs, prior, given), run, self.name)
+
+    def _table(self, obs: Observations, prior: NumericalPrior, given: Mapping[int, float] | None) -> Recipe:
+        return Recipe(
             prior,
             rank=self.rank,
             most=default_rank(obs),
-            smooth=smooth,
-            ridge=ridge,
+            smooth=default_smooth(obs, prior) if given is None else given,
+            ridge=default_ridge(obs, prior) if self.ridge is None else float(self.ridge),
             ridge_given=self.ridge is not None,
             solver=table_solver(self.solver),
             held_out=default_held_out(obs) if self.held_out is None else self.held_out,
             starts=self.starts,
         )
-        return complete_table(obs, recipe, run, self.name)
