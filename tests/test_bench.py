@@ -314,14 +314,14 @@ def test_compilation_is_not_on_the_clock(folder, tmp_path, monkeypatch):
 
     def slow_at_first(T, **given):
         if given["max_iter"] == 2:
-            time.sleep(2.0)
+            time.sleep(0.5)
         return complete(T, **given)
 
     monkeypatch.setattr(table1, "complete", slow_at_first)
     start = time.perf_counter()
     run_table(folder, tmp_path, names=["house"], rates=(60,), methods=("sptc",))
     (row,) = lines(tmp_path / "table1.csv")
-    assert float(row["seconds"]) < time.perf_counter() - start - 2.0
+    assert float(row["seconds"]) < time.perf_counter() - start - 0.5
 
 
 def test_half_a_run_is_no_result(folder, tmp_path, monkeypatch):

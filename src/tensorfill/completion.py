@@ -177,11 +177,13 @@ class Completion:
 
     # --- pictures -----------------------------------------------------------------------------------------------
 
-    def plot(self, *, truth: ArrayLike | None = None, count: int = 4) -> Figure:
+    def plot(
+        self, *, truth: ArrayLike | None = None, count: int = 4, labels: Mapping[str, Sequence[Any]] | None = None
+    ) -> Figure:
         """Known and completed side by side, as fits the data: picture, frames, lines, heat map, cuts."""
         from tensorfill.plots import plot
 
-        return plot(self, truth=truth, count=count)
+        return plot(self, truth=truth, count=count, labels=labels)
 
     def plot_history(self) -> Figure:
         """The objective and the held-out error over the iterations."""

@@ -59,11 +59,13 @@ def default_held_out(obs: Observations) -> float:
 def roughness(obs: Observations, mode: int) -> tuple[float, int]:
     """How much near entries along a mode differ, relative to far ones: (ratio, near pairs seen). 1 = no more alike.
 
-    Mean squared difference of observed pairs in one fibre (all other indices equal) up to three steps apart, over the
-    same for pairs at a third to two thirds of the mode's length.
+    Mean squared difference of observed pairs in one fibre (all other indices equal) up to three steps apart (further if
+    there are too few), over the same for pairs at a third to two thirds of the mode's length.
     """
     length = obs.shape[mode]
     near, pairs = _mean_square_difference(obs, mode, (1, 2, 3))
+    if pairs < PAIRS:  # few entries observed: look further, as long as it is still near
+        near, pairs = _mean_square_difference(obs, mode, tuple(range(1, max(3, length // 6) + 1)))
     far, enough = _mean_square_difference(obs, mode, tuple(sorted({length // 3, length // 2, 2 * length // 3} - {0})))
     return (near / far if pairs and enough and far > 0 else 1.0), pairs
 

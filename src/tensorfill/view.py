@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-LONGEST = 1024  # a mode longer than this is thinned out before it is shown
+LONGEST, LONGEST_CUT = 1024, 400  # pixels of a picture, entries of a heat map: longer modes are thinned out
 SMALLEST_PICTURE = 8
 FEW = 6  # so few series are drawn as lines, not as a heat map
 
@@ -163,7 +163,8 @@ def cut(
 ) -> Sheet:
     """The cut over the modes `shown`, at the indices `fixed` of all others."""
     obs = done.observations
-    index = tuple(_thinned(obs.shape[n]) for n in shown)
+    most = LONGEST if picture_axes(obs) else LONGEST_CUT
+    index = tuple(_thinned(obs.shape[n], most) for n in shown)
     shape = tuple(len(kept) for kept in index)
     where = _coordinates(index, shown, fixed)
     estimate = np.asarray(done.at(where), dtype=np.float64).reshape(shape)
@@ -192,10 +193,10 @@ def _coordinates(index: Sequence[Array], shown: Sequence[int], fixed: Mapping[in
     return where
 
 
-def _thinned(length: int) -> Array:
-    if length <= LONGEST:
+def _thinned(length: int, most: int) -> Array:
+    if length <= most:
         return np.arange(length)
-    return np.unique(np.linspace(0, length - 1, LONGEST).round().astype(np.intp))
+    return np.unique(np.linspace(0, length - 1, most).round().astype(np.intp))
 
 
 def to_rgb(values: Array, limits: tuple[float, float], missing: NDArray[np.bool_] | None = None) -> NDArray[np.uint8]:

@@ -1,0 +1,355 @@
+"""Plots, the card and what is said about a result: each shows what it claims to show."""
+
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from conftest import low_rank
+from matplotlib.figure import Figure
+
+import tensorfill as tfl
+from tensorfill import plots, summary, view
+from tensorfill.data import samples
+from tensorfill.data.masks import random_entries, random_fibres
+
+RNG = np.random.default_rng(3)
+
+
+def series():
+    time = np.linspace(0, 6, 60)
+    values = np.stack([np.sin(time) + k for k in range(3)])
+    values[1, 20:30] = np.nan
+    return values
+
+
+def photo():
+    return samples.photograph()[100:420:10, 150:400:10]
+
+
+def made(kind):
+    """A small completion of each kind, and the truth."""
+    if kind == "picture":
+        truth = photo()
+        return tfl.complete(truth, random_entries(truth.shape, 0.5), max_iter=30, rank=8), truth
+    if kind == "video":
+        truth = samples.video((5, 12, 14, 3))
+        return tfl.complete(
+            truth, random_entries(truth.shape, 0.5), max_iter=5, dims=("frame", "row", "column", "channel")
+        ), truth
+    if kind == "matrix":
+        truth = low_rank((30, 20), 2, RNG)
+        return tfl.complete(truth, RNG.random(truth.shape) < 0.7, max_iter=20, dims=("gene", "sample")), truth
+    if kind == "lines":
+        return tfl.complete(series(), max_iter=20, dims=("site", "hour")), np.nan_to_num(series())
+    truth, mask = samples.metro((7, 6, 12))
+    return tfl.complete(truth, mask, max_iter=20, dims=("station", "day", "hour")), truth
+
+
+KINDS = ("picture", "video", "matrix", "lines", "slices")
+
+
+@pytest.fixture(scope="module")
+def results():
+    return {kind: made(kind) for kind in KINDS}
+
+
+def images(figure):
+    return [image.get_array() for axes in figure.axes for image in axes.get_images()]
+
+
+def text_of(figure):
+    from matplotlib.text import Text
+
+    return {t.get_text() for t in figure.findobj(Text)}
+
+
+def without_objective(done):
+    """The same result as a method reports it that has neither factors nor an objective."""
+    from dataclasses import replace
+
+    rows = tuple(replace(row, value=np.nan, held_out=np.nan) for row in done.history)
+    return replace(
+        done, history=tfl.History(rows), prior=None, factors=None, dense=done.estimate, method="other", held_out=np.nan
+    )
+
+
+# --- plot ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("known", [False, True])
+def test_plot_draws_what_fits_the_data(kind, known, results, tmp_path):
+    done, truth = results[kind]
+    assert view.kind(done) == kind
+    figure = done.plot(truth=truth if known else None)
+    assert isinstance(figure, Figure)
+    assert ("the truth" in " ".join(text_of(figure))) == known
+    figure.savefig(tmp_path / "a.png")
+    assert (tmp_path / "a.png").stat().st_size > 3000
+
+
+def test_no_global_figure_is_made(results):
+    import matplotlib.pyplot as plt
+
+    before = plt.get_fignums()
+    results["matrix"][0].plot()
+    assert plt.get_fignums() == before
+
+
+def test_a_figure_shows_itself_in_a_notebook(results):
+    assert results["lines"][0].plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def test_a_picture_is_shown_as_it_is(results):
+    done, truth = results["picture"]
+    known, completed, filled = images(done.plot())
+    mask = done.observations.mask
+    np.testing.assert_array_equal(known, np.where(mask, truth, 0))
+    np.testing.assert_array_equal(completed, done.completed)
+    np.testing.assert_allclose(filled, (~mask).mean(axis=2))
+    np.testing.assert_array_equal(images(done.plot(truth=truth))[2], truth)
+
+
+def test_whole_missing_pixels_are_grey_not_black():
+    truth = photo()
+    mask = random_fibres(truth.shape, 0.3)
+    done = tfl.complete(truth, mask, max_iter=2, rank=4)
+    known = images(done.plot())[0]
+    assert (known[~mask[..., 0]] == 128).all()
+    np.testing.assert_array_equal(known[mask], truth[mask])
+
+
+def test_a_matrix_is_shown_as_it_is(results):
+    done, truth = results["matrix"]
+    known, completed, filled = images(done.plot())[:3]
+    mask = done.observations.mask
+    np.testing.assert_array_equal(known.mask, ~mask)
+    np.testing.assert_allclose(known[mask], truth[mask])
+    np.testing.assert_allclose(completed, done.completed)
+    np.testing.assert_array_equal(filled, ~mask)
+    assert {"gene", "sample"} <= text_of(done.plot())
+
+
+def test_cuts_are_the_slices_they_say(results):
+    done, _ = results["slices"]
+    figure = done.plot(count=2, labels={"day": ["Mo", "Tu", "We", "Th", "Fr", "Sa"]})
+    shown = images(figure)
+    assert {"day Tu", "day Th"} <= text_of(figure) or {"day Tu", "day Fr"} <= text_of(figure)
+    days = [i for i, day in enumerate(["Mo", "Tu", "We", "Th", "Fr", "Sa"]) if f"day {day}" in text_of(figure)]
+    completed = np.asarray(done.completed)
+    np.testing.assert_array_equal(shown[2], completed[:, days[0]])
+    np.testing.assert_array_equal(shown[3], completed[:, days[1]])
+    np.testing.assert_array_equal(np.ma.getmaskarray(shown[0]), ~done.observations.mask[:, days[0]])
+
+
+def test_lines_mark_what_was_filled(results):
+    done, _ = results["lines"]
+    axes = done.plot().axes[1]
+    filled, known = (line.get_ydata() for line in axes.get_lines())
+    np.testing.assert_array_equal(np.isnan(known), np.isnan(series()[1]))
+    np.testing.assert_allclose(filled, np.asarray(done.completed)[1])
+
+
+def test_a_tensor_too_large_to_be_dense_is_still_shown():
+    where = np.stack([RNG.integers(0, 5000, 300) for _ in range(4)], axis=1)
+    obs = tfl.Observations.from_coo(where, RNG.integers(1, 9, 300), (5000,) * 4, duplicates="mean")
+    done = tfl.complete(obs, rank=2, max_iter=1, starts=1)
+    sheet = view.sheets(done, 2)[0]
+    assert sheet.given.shape == (view.LONGEST_CUT, view.LONGEST_CUT)
+    assert len(sheet.coordinates) == view.LONGEST_CUT**2
+    assert isinstance(done.plot(count=1), Figure)
+    assert "known" in done._repr_html_()
+    with pytest.raises(MemoryError):
+        done.completed
+
+
+def test_thinned_cuts_keep_their_places():
+    truth = np.add.outer(np.arange(3000.0), np.arange(20.0)) + 1
+    done = tfl.complete(truth, RNG.random(truth.shape) < 0.9, max_iter=1, starts=1)
+    (sheet,) = view.sheets(done)
+    rows, columns = sheet.index
+    assert len(rows) == view.LONGEST_CUT
+    np.testing.assert_array_equal(sheet.coordinates[: len(columns), 0], rows[0])
+    seen = sheet.observed
+    np.testing.assert_allclose(sheet.given[seen], truth[np.ix_(rows, columns)][seen])
+    np.testing.assert_array_equal(seen, done.observations.mask[np.ix_(rows, columns)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "dims", "expected"),
+    [
+        ((20, 20, 3), "u1", None, "HWC"),
+        ((20, 20, 3), "f8", None, "HWC"),
+        ((20, 20, 4), "u1", None, None),
+        ((20, 20), "u1", None, "HW"),
+        ((20, 20), "f8", None, None),
+        ((20, 20), "u1", ("row", "column"), "HW"),
+        ((5, 20, 20), "u1", ("frame", "row", "column"), "FHW"),
+        ((20, 20, 1), "f8", ("row", "column", "channel"), "HWC"),
+        ((20, 20, 5), "f8", ("row", "column", "channel"), None),
+    ],
+)
+def test_what_counts_as_a_picture(shape, dtype, dims, expected):
+    ramp = np.linspace(1, 200, 20)
+    values = np.broadcast_to(
+        np.add.outer(ramp / 2, ramp / 2)[..., None] if shape[-1] < 20 else np.add.outer(ramp / 2, ramp / 2), shape
+    )
+    assert view.picture_axes(tfl.observe(values.astype(dtype), dims=dims)) == expected
+
+
+def test_noise_is_no_picture():
+    obs = tfl.observe(RNG.integers(0, 256, (20, 20, 3)).astype(np.uint8))
+    assert view.picture_axes(obs) is None
+
+
+# --- history and factors ------------------------------------------------------------------------------------------
+
+
+def test_history_shows_both_curves(results):
+    done, _ = results["slices"]
+    axes = done.plot_history().axes
+    assert len(axes) == 2
+    np.testing.assert_allclose(axes[1].get_lines()[0].get_ydata(), done.history["held_out"])
+    best = axes[1].get_lines()[1].get_xdata()
+    assert best == done.history["iteration"][np.argmin(done.history["held_out"])]
+    (axes,) = results["picture"][0].plot_history().axes
+    assert "held-out" not in axes.get_title()
+    y = axes.get_lines()[0].get_ydata()
+    values = results["picture"][0].history["value"]
+    np.testing.assert_allclose(y, (values - values.min())[values > values.min()])
+
+
+def test_history_without_an_objective_says_so(results):
+    figure = without_objective(results["picture"][0]).plot_history()
+    assert any("reports no objective" in text for text in text_of(figure))
+
+
+def test_factors_are_scaled_and_sorted(results):
+    done, _ = results["picture"]
+    shown, strength, chosen = plots.strongest(done, 3)
+    assert strength[0] == 1
+    assert (np.diff(strength) <= 0).all()
+    for A, part in zip(done.factors, shown, strict=True):
+        np.testing.assert_allclose(part.max(axis=0), 1)
+        np.testing.assert_allclose(np.abs(np.corrcoef(A[:, chosen[0]], part[:, 0])[0, 1]), 1, atol=1e-5)
+    figure = done.plot_factors(3, labels={"mode2": ["red", "green", "blue"]})
+    assert len(figure.axes) == 3
+    assert {"mode0", "mode1", "mode2", "red", "green", "blue"} <= text_of(figure)
+
+
+def test_components_may_be_chosen(results):
+    done, _ = results["picture"]
+    figure = done.plot_factors([2, 0])
+    assert [len(axes.get_lines()) for axes in figure.axes] == [3, 3, 3]  # two, and the line at zero
+    assert {t for t in text_of(figure) if t.startswith(("2:", "0:"))}
+    for bad in (0, [], [0, 99]):
+        with pytest.raises(ValueError, match="components must be"):
+            done.plot_factors(bad)
+    with pytest.raises(AttributeError, match="has no factors"):
+        without_objective(done).plot_factors()
+
+
+def test_count_must_make_sense(results):
+    with pytest.raises(ValueError, match=r"count must be >= 1; got 0\."):
+        results["slices"][0].plot(count=0)
+
+
+# --- words and numbers --------------------------------------------------------------------------------------------
+
+
+def test_psnr():
+    truth, none = np.full((4, 4), 100.0), np.zeros((4, 4), dtype=bool)
+    half = none.copy()
+    half[:2] = True
+    assert view.psnr(truth, truth, none) == np.inf
+    assert view.psnr(truth - 255, truth * 0 + 255, none) == pytest.approx(0)  # clipped to 0: as wrong as can be
+    assert view.psnr(truth + 25.5, truth, none) == pytest.approx(20)
+    assert view.psnr(truth + 25.5, truth, half) == pytest.approx(20 + 10 * np.log10(2))
+
+
+def test_facts_are_json(results):
+    import json
+
+    for done, _ in results.values():
+        facts = json.loads(json.dumps(summary.facts(done), allow_nan=False))
+        assert facts["observed"] + facts["filled"] == done.observations.size
+        assert facts["rank"] == done.rank
+    assert summary.facts(without_objective(done))["prior"] is None
+
+
+def test_quality_is_what_it_says(results):
+    done, _ = results["matrix"]
+    off, spread = summary.misfit(done)
+    mask = done.observations.mask
+    assert off == pytest.approx(np.sqrt(np.mean((done.estimate - done.completed)[mask] ** 2)))
+    assert spread == pytest.approx(np.std(done.completed[mask]))
+    assert f"{off:.3g}" in summary.quality(done)
+    assert f"{done.held_out:.4g}" in summary.quality(done)
+
+
+def test_error_against_the_truth(results):
+    done, truth = results["picture"]
+    assert summary.error_against(done, truth) == (
+        "PSNR in dB",
+        view.psnr(done.estimate, truth, done.observations.mask),
+    )
+    done, truth = results["matrix"]
+    name, value = summary.error_against(done, truth)
+    assert name == "RMSE of filled entries"
+    assert 0 < value < truth.std()
+    with pytest.raises(ValueError, match="truth must have the shape"):
+        summary.error_against(done, truth[:2])
+
+
+def test_spread_finds_the_widest(results):
+    done, _ = results["slices"]  # Poisson: the larger, the wider
+    found = summary.spread(done, count=5)
+    missing = ~done.observations.mask
+    assert found.looked_at == missing.sum()
+    assert 0 <= found.coverage <= 1
+    assert not done.observations.mask[tuple(found.where.T)].any()
+    assert done.estimate[tuple(found.where[0])] >= 0.9 * done.estimate[missing].max()
+    assert (np.diff(found.high - found.low) <= 0).all()
+    low, high = summary.interval(done, found.where)
+    np.testing.assert_array_equal((low, high), (found.low, found.high))
+
+
+def test_spread_stays_inside_the_type(results):
+    done, _ = results["picture"]
+    _, high = summary.interval(done, np.argwhere(done.observations.mask))
+    assert high.max() <= 255
+    assert summary.spread(done).mean.max() <= 255
+
+
+def test_spread_says_why_not(results):
+    done, _ = results["picture"]
+    assert "without a distribution" in summary.spread(without_objective(done))
+    flat = tfl.complete(series(), prior="normal", max_iter=5)
+    assert "every entry scatters alike" in summary.spread(flat)
+    whole = SimpleNamespace(**{**flat.__dict__, "observations": tfl.observe(np.ones((3, 60)))})
+    whole.model = flat.model
+    assert summary.spread(whole) == "Nothing was missing."
+
+
+# --- the card -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_card(kind, results):
+    done, _ = results[kind]
+    card = done._repr_html_()
+    assert done.status.sentence in card
+    pictures = re.findall(r'src="([^"]*)"', card)
+    assert len(pictures) == 2
+    assert all(address.startswith("data:image/png;base64,") for address in pictures)
+    assert "http" not in card
+    for tag in ("div", "table", "figure", "tr", "td", "figcaption"):
+        assert card.count(f"<{tag} ") + card.count(f"<{tag}>") == card.count(f"</{tag}>")
+    assert len(card) < 400_000
+
+
+def test_card_escapes_names():
+    done = tfl.complete(series(), max_iter=2, dims=("<b>site</b>", "hour"))
+    assert "<b>site" not in done._repr_html_()
+    assert "&lt;b&gt;site" in done._repr_html_()
