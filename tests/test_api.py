@@ -170,3 +170,14 @@ def _legal(prior, mean, seen):
     low = 0.01 if prior.t_domain.low >= 0 else -np.inf
     high = 0.99 if prior.t_domain.high == 1 else np.inf
     return np.clip(mean, low, high)
+
+
+def test_a_slice_without_data_is_filled_like_the_others():
+    rng = np.random.default_rng(0)
+    mean = 50 * tfl.CP([rng.uniform(0.5, 1.0, (n, 1)) for n in (12, 10, 8)]).full()
+    T = rng.poisson(mean).astype(float)
+    T[rng.random(T.shape) < 0.3] = np.nan
+    T[4] = np.nan
+    with pytest.warns(tfl.DataWarning, match="mode0 = 4"):
+        done = tfl.complete(T)
+    assert done.completed[4].mean() == pytest.approx(np.nanmean(T), rel=0.2)

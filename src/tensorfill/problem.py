@@ -240,7 +240,8 @@ class Problem:
 def diagnose(obs: Observations, rank: int, modes: Mapping[Any, InterElementPrior]) -> list[str]:
     """Sentences about data that cannot support what is asked of them."""
     out = []
-    empty = [(n, i) for n, i in obs.empty_slices() if n not in modes]
+    tied = {n for n, p in modes.items() if p.couples(obs.shape[n])}
+    empty = [(n, i) for n, i in obs.empty_slices() if n not in tied]
     if empty:
         n, i = empty[0]
         out.append(

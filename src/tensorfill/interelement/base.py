@@ -94,6 +94,17 @@ class InterElementPrior:
         """Interval that every entry of A must stay in."""
         return (-np.inf, np.inf)
 
+    def couples(self, n: int) -> bool:
+        """Does a row of a factor with n rows feel its neighbours, so that one never observed takes after them?"""
+        if self.has("matrix"):
+            Q = self.matrix(n).tocoo()
+            return bool((Q.data[Q.row != Q.col] != 0).any())
+        few = min(
+            n, 8
+        )  # a penalty that acts on each entry alone is the same for one column of ones as for the unit ones
+        together, apart = self.value(np.ones((few, 1))), self.value(np.eye(few))
+        return bool(np.isfinite(together) and np.isfinite(apart) and not np.isclose(together, apart))
+
     def settings(self) -> dict[str, Any]:
         """Name and parameters, JSON-able; `interelement_from_settings` makes the same prior of them."""
         return {"name": self.name, **dataclasses.asdict(self)}

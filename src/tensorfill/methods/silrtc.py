@@ -54,7 +54,7 @@ class SiLRTC(NuclearMethod):
         X = mean_filled(data.T, data.O)
         alpha = mode_weights(X.shape, self.alpha)
         # "No relaxation" form of the package: tau_i(0) = 0.3 (alpha_i / max alpha) sigma_max(unfold_i(X0)).
-        tau = [0.3 * a / alpha.max() * spectral_norm(unfold(X, n)) for n, a in enumerate(alpha)]
+        tau = [0.3 * data.share * a / alpha.max() * spectral_norm(unfold(X, n)) for n, a in enumerate(alpha)]
         return State({"X": X}, {"k": 0, "tau": tau})
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:

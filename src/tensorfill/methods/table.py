@@ -205,9 +205,22 @@ def _fit_all(
         checkpoint=run.checkpoint,
         resume=run.resume,
     )
+    done = replace(done, factors=fill_empty_rows(obs, done.factors or [], recipe.smooth))
     settings = {"rank": rank, "ridge": ridge, "smooth": {str(n): v for n, v in recipe.smooth.items()}}
     settings |= {"solver": recipe.solver.name, "seed": run.seed}
     return replace(done, method=method, settings=settings)
+
+
+def fill_empty_rows(obs: Observations, factors: list[Array], smooth: Mapping[int, float]) -> list[Array]:
+    """Rows of slices never observed take the mean of those that were: ridge alone would draw them to zero, which is
+    not what one expects of a day without data. Smooth modes need no help.
+    """
+    out = [np.array(A) for A in factors]
+    empty = obs.empty_slices()
+    for n in {n for n, _ in empty if n not in smooth}:
+        rows = [i for m, i in empty if m == n]
+        out[n][rows] = np.delete(out[n], rows, axis=0).mean(axis=0)
+    return out
 
 
 def table_solver(given: Solver | str | None) -> Solver:
