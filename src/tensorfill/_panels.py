@@ -186,7 +186,7 @@ def curve(axes: Axes, iteration: Array, values: Array, column: str, colour: str)
         axes.semilogy(x[gap > 0], gap[gap > 0], color=colour)
         axes.set_title(f"objective, above its lowest ({y.min():.6g})")
     else:
-        axes.plot(x, y, color=colour, marker="o")
+        axes.plot(x, y, color=colour, marker="o" if len(x) <= 40 else None, markersize=4)
         axes.set_title("objective")
     axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("iteration")
