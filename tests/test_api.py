@@ -36,7 +36,11 @@ def test_prior_by_simple_rules(values, name):
 def test_smooth_modes_are_found():
     x = np.linspace(0, 3, 40)
     rng = np.random.default_rng(0)
-    T = np.sin(x)[:, None, None] * rng.normal(size=(1, 30, 1)) + np.cos(x)[None, None, :] + 0.01 * rng.normal(size=(40, 30, 40))
+    T = (
+        np.sin(x)[:, None, None] * rng.normal(size=(1, 30, 1))
+        + np.cos(x)[None, None, :]
+        + 0.01 * rng.normal(size=(40, 30, 40))
+    )
     T[rng.random(T.shape) < 0.8] = np.nan
     obs = tfl.Observations.from_dense(T)
     assert smooth_modes(obs) == (0, 2)

@@ -79,13 +79,33 @@ def run(code):
 
 def test_import_is_light():
     """Heavy and optional libraries are imported where they are used, not when tensorfill is."""
-    heavy = ("numba", "matplotlib", "pandas", "xarray", "sklearn", "sympy", "typer", "rich", "scipy.optimize", "scipy.stats")
+    heavy = (
+        "numba",
+        "matplotlib",
+        "pandas",
+        "xarray",
+        "sklearn",
+        "sympy",
+        "typer",
+        "rich",
+        "scipy.optimize",
+        "scipy.stats",
+    )
     loaded = run(f"import sys, tensorfill; print([m for m in {heavy!r} if m in sys.modules])")
     assert loaded.strip() == "[]"
 
 
 def test_every_public_name_exists_and_registries_are_full():
-    for name in ("complete", "Observations", "Problem", "Completion", "Poisson", "QuadraticVariation", "OneStep", "solve"):
+    for name in (
+        "complete",
+        "Observations",
+        "Problem",
+        "Completion",
+        "Poisson",
+        "QuadraticVariation",
+        "OneStep",
+        "solve",
+    ):
         assert hasattr(tensorfill, name)
     assert len(tensorfill.PRIORS) >= 17
     assert len(tensorfill.INTERELEMENT) >= 7

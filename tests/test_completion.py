@@ -64,7 +64,7 @@ def test_save_and_load_with_every_prior(name, tmp_path):
 
 def test_load_refuses_other_files(tmp_path):
     np.savez(tmp_path / "x.npz", a=1)
-    with pytest.raises(ValueError, match="written by Completion.save"):
+    with pytest.raises(ValueError, match="written by Completion"):
         tfl.Completion.load(tmp_path / "x.npz")
 
 

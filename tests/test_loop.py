@@ -104,7 +104,9 @@ def test_resumed_run_ends_with_the_same_bits(name, cut, tmp_path):
     kw = {"solver": solver, "seed": 4, "held_out": 0.1}
     whole = tfl.solve(problem, stopping=Stopping(max_iter=9, tol=0.0), **kw)
     path = tmp_path / "run.npz"
-    tfl.solve(problem, checkpoint=path, callback=lambda s, h: len(h) > cut, stopping=Stopping(max_iter=9, tol=0.0), **kw)
+    tfl.solve(
+        problem, checkpoint=path, callback=lambda s, h: len(h) > cut, stopping=Stopping(max_iter=9, tol=0.0), **kw
+    )
     again = tfl.solve(problem, checkpoint=path, resume=True, stopping=Stopping(max_iter=9, tol=0.0), **kw)
     assert len(again.history) == len(whole.history)
     assert np.array_equal(again.history["value"], whole.history["value"])
@@ -120,7 +122,8 @@ def test_killed_run_resumes_to_the_same_bits(tmp_path):
             import sys, time, numpy as np, tensorfill as tfl
             import tensorfill.solvers.loop as loop
             rng = np.random.default_rng(0)
-            obs = tfl.Observations.from_dense(rng.poisson(5.0, (15, 12, 6)).astype(float), rng.random((15, 12, 6)) < 0.5)
+            T, mask = rng.poisson(5.0, (15, 12, 6)).astype(float), rng.random((15, 12, 6)) < 0.5
+            obs = tfl.Observations.from_dense(T, mask)
             problem = tfl.Problem(obs, rank=3, prior="poisson", quiet=True)
             path, resume, slow = sys.argv[1], sys.argv[2] == "resume", float(sys.argv[3])
             whole = loop.run.__kwdefaults__

@@ -1,4 +1,4 @@
-"""Every registered method: exact on what is observed, blind to what is masked, deterministic, honest about its limits."""
+"""Every registered method: exact on what is observed, blind to what is masked, deterministic, honest."""
 
 import numpy as np
 import pytest

@@ -53,8 +53,10 @@ def test_zero_is_a_value():
 
 @pytest.mark.parametrize(
     ("dtype", "working"),
-    [("uint8", "float32"), ("int16", "float32"), ("bool", "float32"), ("float32", "float32"), ("float16", "float32")]
-    + [("int32", "float64"), ("int64", "float64"), ("float64", "float64")],
+    [
+        *((name, "float32") for name in ("uint8", "int16", "bool", "float32", "float16")),
+        *((name, "float64") for name in ("int32", "int64", "float64")),
+    ],
 )
 def test_working_precision_holds_every_value(dtype, working):
     assert working_dtype(np.dtype(dtype)) == np.dtype(working)
@@ -160,7 +162,7 @@ def test_masked_values_outside_the_domain_do_not_matter():
 def test_huge_shapes_stay_sparse():
     obs = tfl.Observations.from_coo([[0, 0, 0], [10**6, 10**6, 10**6]], [1.0, 2.0])
     assert obs.size > 10**18
-    with pytest.raises(MemoryError, match="done.at"):
+    with pytest.raises(MemoryError, match="done"):
         obs.dense()
 
 

@@ -95,11 +95,16 @@ def test_algorithm_2_has_neither_epsilon_nor_projection(rng):
 
 def test_alpha_too_large_collapses_and_auto_recovers(rng):
     T = rng.poisson(20.0, (12, 10, 3)).astype(float)
-    problem = tfl.Problem(tfl.Observations.from_dense(T, rng.random(T.shape) < 0.5), rank=5, prior="poisson", quiet=True)
+    problem = tfl.Problem(
+        tfl.Observations.from_dense(T, rng.random(T.shape) < 0.5), rank=5, prior="poisson", quiet=True
+    )
     fixed = tfl.solve(problem, tfl.OneStep(alpha=0.1, epsilon=1e-3, project=True), init="uniform")
     assert fixed.status is tfl.Status.COLLAPSED
     auto = tfl.solve(
-        problem, tfl.OneStep(alpha="auto", epsilon=1e-3, project=True), init="uniform", stopping=tfl.Stopping(max_iter=200)
+        problem,
+        tfl.OneStep(alpha="auto", epsilon=1e-3, project=True),
+        init="uniform",
+        stopping=tfl.Stopping(max_iter=200),
     )
     values = auto.history["value"]
     assert (np.diff(values) <= 0).all()
@@ -169,7 +174,9 @@ def test_placeholder_invariance_and_same_seed_same_bits(name):
         results.append(tfl.solve(problem, name, seed=2, held_out=0.2, stopping=tfl.Stopping(max_iter=5)))
     for other in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(results[0].factors, other.factors, strict=True))
-    assert not np.array_equal(results[0].factors[0], tfl.solve(problem, name, seed=3, stopping=tfl.Stopping(max_iter=5)).factors[0])
+    assert not np.array_equal(
+        results[0].factors[0], tfl.solve(problem, name, seed=3, stopping=tfl.Stopping(max_iter=5)).factors[0]
+    )
 
 
 def test_independent_cp_code_finds_the_same_optimum():
@@ -199,7 +206,9 @@ def test_independent_cp_code_finds_the_same_optimum():
 
 
 def test_stochastic_adam_gets_close_to_full_batch():
-    problem, _ = make_problem("poisson", shape=(20, 15, 10), rank=2, interelement={n: tfl.Ridge(0.01) for n in range(3)})
+    problem, _ = make_problem(
+        "poisson", shape=(20, 15, 10), rank=2, interelement={n: tfl.Ridge(0.01) for n in range(3)}
+    )
     full = tfl.solve(problem, tfl.Adam(rate=0.02, steps=400))
     few = tfl.solve(problem, tfl.Adam(rate=0.02, steps=1500, batch=200))
     assert problem.value(few.factors) == pytest.approx(problem.value(full.factors), rel=5e-3)
@@ -224,7 +233,9 @@ REFUSALS = {
 def test_refusals_name_what_would_work(name):
     change, sentence = REFUSALS[name]
     problem, _ = make_problem(**{"prior": "poisson"} | change)
-    with pytest.raises(ValueError, match=rf"solver '{name}' cannot solve this problem: {sentence}. These would: .*blockprox"):
+    with pytest.raises(
+        ValueError, match=rf"solver '{name}' cannot solve this problem: {sentence}. These would: .*blockprox"
+    ):
         tfl.solve(problem, name)
 
 

@@ -77,8 +77,8 @@ def html(done: Completion) -> str:
     values = done.history["value"] if len(done.history) else np.array([])
     if len(values) and np.isfinite(values[-1]):
         rows.append(("objective", f"{values[0]:.6g} → {values[-1]:.6g}"))
-    if np.isfinite(done.held_out):
-        rows.append(("held out", f"{done.held_out:.4g} mean loss"))
+    if done.quality:
+        rows.append(("how good", done.quality))
     table = "".join(
         f'<tr><td style="opacity:.65;padding:0 10px 0 0;text-align:left;vertical-align:top">{escape(k)}</td>'
         f'<td style="padding:0;text-align:left">{escape(str(v))}</td></tr>'

@@ -48,7 +48,8 @@ class Completion:
     prior: NumericalPrior | None = None
     factors: list[Array] | None = None
     dense: Array | None = None  # the estimate itself, for methods that make it directly
-    held_out: float = np.nan  # mean loss on held-out observed entries
+    held_out: float = np.nan  # mean loss on observed entries that were set aside
+    error: float = np.nan  # root mean square error on them, in the unit of the data
 
     @cached_property
     def estimate(self) -> Array:
@@ -98,6 +99,14 @@ class Completion:
     def iterations(self) -> int:
         return int(self.history["iteration"][-1]) if len(self.history) else 0
 
+    @property
+    def quality(self) -> str:
+        """How good the fill is, judged on known entries that were set aside; empty where none were."""
+        if not np.isfinite(self.error):
+            return ""
+        spread = float(self.observations.values.astype(np.float64).std())
+        return f"typical error {self.error:.4g} on known entries set aside; the data spread by {spread:.4g}"
+
     def _mean(self, x: Array) -> Array:
         return x if self.prior is None else self.prior.mean(x)
 
@@ -141,6 +150,7 @@ class Completion:
             "settings": dict(self.settings),
             "prior": None if self.prior is None else {"name": self.prior.name, **self.prior.settings()},
             "held_out": self.held_out,
+            "error": self.error,
             "modes": len(self.factors or []),
         }
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
@@ -173,6 +183,7 @@ class Completion:
             factors=[arrays[f"A{n}"] for n in range(meta["modes"])] or None,
             dense=arrays.get("dense"),
             held_out=float(meta["held_out"]),
+            error=float(meta["error"]),
         )
 
     # --- pictures -----------------------------------------------------------------------------------------------
@@ -221,8 +232,8 @@ class Completion:
         values = self.history["value"]
         if len(values) and np.isfinite(values[-1]):
             lines.append(f"  objective {values[0]:.6g} -> {values[-1]:.6g}")
-        if np.isfinite(self.held_out):
-            lines.append(f"  held out  {self.held_out:.6g} mean loss on observed entries set aside")
+        if self.quality:
+            lines.append(f"  how good  {self.quality}")
         return "\n".join(lines)
 
 

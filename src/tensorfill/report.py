@@ -175,8 +175,8 @@ def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tup
 
 def _history(done: Completion) -> list[str]:
     out = [_chart(plots.plot_history, done)]
-    if np.isfinite(done.held_out):
-        out.append(_p(f"Held-out error of the model that was kept: {done.held_out:.5g} (mean loss; lower is better)."))
+    if done.quality:
+        out.append(_p(f"The model that was kept: {done.quality}."))
     else:
         out.append(_p("No entries were held out in this run: all of them went into the model.", "soft"))
     return out

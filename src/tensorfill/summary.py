@@ -65,11 +65,9 @@ def error_against(done: Completion, truth: ArrayLike) -> tuple[str, float]:
 
 def quality(done: Completion) -> str:
     """What can honestly be said about how good it is, in a sentence or two."""
+    if done.quality:
+        return f"{done.quality[0].upper()}{done.quality[1:]}."
     parts = []
-    scores = done.history["held_out"] if len(done.history) else np.array([])
-    if np.isfinite(done.held_out):
-        fell = f", from {scores[0]:.4g} at the start" if len(scores) and np.isfinite(scores[0]) else ""
-        parts.append(f"On known entries set aside the mean loss is {done.held_out:.4g}{fell}.")
     off, spread = misfit(done)
     if off <= 1e-6 * max(spread, 1e-300):
         parts.append("The model meets every known entry exactly, which says nothing about the filled ones.")
@@ -102,6 +100,7 @@ def facts(done: Completion) -> dict[str, Any]:
         "seconds": _number(done.seconds),
         "objective": _number(values[-1]) if len(values) else None,
         "held_out": _number(done.held_out),
+        "held_out_rmse": _number(done.error),
         "rmse_observed": _number(off),
         "sd_observed": _number(spread),
         "settings": _plain(dict(done.settings)),

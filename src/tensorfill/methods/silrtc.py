@@ -29,7 +29,7 @@ class SiLRTC(NuclearMethod):
     alpha : weights of the modes; None: equal, 1e-3 for a colour mode (see `mode_weights`)
     gamma : the tie between X and its low-rank copies, for data whose largest value is 255; larger is closer to
         the unrelaxed problem, and slower
-    decay : the thresholds start at 0.3 of the largest singular value and shrink by this factor per iteration until
+    decay : the thresholds start at 0.1 (observed share) sigma_max and shrink by this factor per iteration until
         they reach alpha/gamma; 1 keeps them there throughout, as the paper's basic form does
     """
 
@@ -53,8 +53,9 @@ class SiLRTC(NuclearMethod):
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         X = mean_filled(data.T, data.O)
         alpha = mode_weights(X.shape, self.alpha)
-        # "No relaxation" form of the package: tau_i(0) = 0.3 (alpha_i / max alpha) sigma_max(unfold_i(X0)).
-        tau = [0.3 * data.share * a / alpha.max() * spectral_norm(unfold(X, n)) for n, a in enumerate(alpha)]
+        # The package's "no relaxation" form has tau_i(0) = 0.3 (alpha_i / max alpha) sigma_max(unfold_i(X0)), which wipes
+        # out the start when little is observed (95 % missing: 13.5 dB, against 15.8 dB so).
+        tau = [0.1 * data.share * a / alpha.max() * spectral_norm(unfold(X, n)) for n, a in enumerate(alpha)]
         return State({"X": X}, {"k": 0, "tau": tau})
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:

@@ -24,7 +24,7 @@ from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver
-from tensorfill.solvers.fit import Fit, solve
+from tensorfill.solvers.fit import Fit, rms_error, solve
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
@@ -61,6 +61,7 @@ class Candidate:
     ridge: float
     seed: int
     losses: Array  # of each held-out entry of every fold, weighted
+    error: float  # root mean square error on them
     outcomes: tuple[Outcome, ...]
 
     @property
@@ -103,7 +104,7 @@ class Contest:
 
     def enter(self, rank: int, ridge: float, start: int, limit: int | None = None) -> Candidate:
         """One fit per fold; `limit` iterations at most."""
-        losses, outcomes = [], []
+        losses, errors, outcomes = [], [], []
         for k, (kept, aside) in enumerate(self.folds):
             problem = table_problem(kept, self.recipe, rank, ridge)
             rng = np.random.default_rng([self.run.seed, 1 + start])
@@ -114,9 +115,11 @@ class Contest:
             outcome = run_loop(fit, stopping=stopping, rng=rng, callback=self.run.callback, **file)
             outcomes.append(outcome)
             losses.append(held_out_losses(fit, outcome))
+            errors.append(rms_error(problem, outcome.state.factors, aside))
             if outcome.status in ENDED_EARLY:
                 break
-        return Candidate(rank, ridge, start, np.concatenate(losses), tuple(outcomes))
+        error = float(np.sqrt(np.mean(np.square(errors))))
+        return Candidate(rank, ridge, start, np.concatenate(losses), error, tuple(outcomes))
 
     def _file(self, name: str, fit: Fit) -> dict[str, Any]:
         """Each fit has a checkpoint of its own beside the one named: run.npz.2-0.1-0-0, ..."""
@@ -180,6 +183,7 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
     return replace(
         done,
         held_out=winner.score,
+        error=winner.error,
         history=winner.outcomes[0].history,
         status=tried[-1].ended_early or Status.HELD_OUT,
         settings={**done.settings, "held_out": recipe.held_out, "starts": recipe.starts},

@@ -55,6 +55,12 @@ def mean_loss(problem: Problem, factors: Sequence[Array], obs: Observations) -> 
     return float(np.average(nll, weights=obs.weights))
 
 
+def rms_error(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
+    """Root mean square error of the model's mean at the observations `obs`, in the unit of the data."""
+    mean = problem.prior.mean(CP(factors).at(obs.indices).astype(np.float64))
+    return float(np.sqrt(np.average((mean - obs.values) ** 2, weights=obs.weights)))
+
+
 def solve(
     problem: Problem,
     solver: Solver | str = "lbfgsb",
@@ -128,6 +134,7 @@ def solve(
         prior=problem.prior,
         factors=best.state.factors,
         held_out=score if aside is not None else np.nan,
+        error=rms_error(problem, best.state.factors, aside) if aside is not None else np.nan,
     )
 
 

@@ -7,6 +7,10 @@ Each factor entry a (old value o) minimises a separable function above the objec
     coupling  w/2 (a_i - a_j)^2  <=  w (a_i - m)^2 + w (a_j - m)^2,  m = (o_i + o_j) / 2
     concave coupling (positive off-diagonals of a second-order variation): its tangent
 
+Below a prior's floor the part P of the loss grows with x instead (`Extended`), and (p, q) no longer gives a function
+above it. (max(p, 1), q) does, everywhere, because P / x never grows; it takes shorter steps, so it is used only after a
+sweep with (p, q) has raised the objective.
+
 Setting the derivative to zero:   c a - s + P (a/o)^p - N (o/a)^q = 0,   increasing in a, solved exactly for (0, 1) and
 (1, 0), else by safeguarded Newton steps.
 """
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from tensorfill.problem import Problem
 
 Array = NDArray[Any]
+
+GROW = 1e3  # no entry grows more than this in one step
 
 
 @SOLVERS.register("multiplicative")
@@ -79,25 +85,27 @@ class Multiplicative(Solver):
         if beta > 0:
             before = [state.arrays[f"P{n}"] for n in range(len(old))]
             ahead = [np.maximum(A + A.dtype.type(beta) * (A - B), 0.5 * A) for A, B in zip(old, before, strict=True)]
-            new = self._sweep(problem, ahead)
-            value = problem.value(new)
+            new, value = self._sweep(problem, ahead)
         if new is not None and value <= state.value:
             beta = min(self.extrapolate, 1.1 * beta + 0.01)
         else:
             beta *= 0.5 if new is not None else 1.0
-            new = self._sweep(problem, old)
-            value = problem.value(new)
+            new, value = self._sweep(problem, old)
+        if not value <= state.value:  # some x below the prior's floor
+            new, value = self._sweep(problem, old, least=1.0)
         if not value <= state.value:  # rounding at the very bottom: stay
             new, value = old, state.value
         return State(pack(new, **_previous(old)), {"k": state.numbers["k"] + 1, "momentum": beta}, value)
 
-    def _sweep(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
+    def _sweep(self, problem: Problem, factors: Sequence[Array], least: float = 0.0) -> tuple[list[Array], float]:
+        """Every mode once, and the objective after it; `least` is the smallest p allowed."""
         new = list(factors)
-        for n in range(len(new)):
-            new[n] = self._mode(problem, new, n)
-        return new
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a sweep gone wrong is not taken
+            for n in range(len(new)):
+                new[n] = self._mode(problem, new, n, least)
+            return new, problem.value(new)
 
-    def _mode(self, problem: Problem, factors: Sequence[Array], n: int) -> Array:
+    def _mode(self, problem: Problem, factors: Sequence[Array], n: int, least: float = 0.0) -> Array:
         """The exact minimiser of the majoriser in factor n: (I_n, R)."""
         kernel, o = problem.kernel, factors[n]
         plus, minus = problem.prior.split(problem.t, kernel.predict(factors))  # type: ignore[attr-defined]
@@ -108,8 +116,11 @@ class Multiplicative(Solver):
         c, s = coupling(p.smooth, o) if p is not None and p.smooth is not None else (None, None)
         form = problem.prior.majoriser
         assert form is not None, "refuses() lets no other prior through"
-        a = solve_entry(P, N, o, c, s, form)
-        return a.astype(o.dtype, copy=False)
+        a = solve_entry(P, N, o, c, s, (max(form[0], least), form[1]))
+        # The majoriser falls all the way from o to its minimum, so stopping short is safe: at zero it is no longer
+        # defined, and where x is almost zero P is lost to rounding and its minimum lies anywhere.
+        low = np.minimum(o, np.finfo(o.dtype).eps * o.max(initial=0.0))
+        return np.clip(a, low, GROW * o).astype(o.dtype, copy=False)
 
 
 def _previous(factors: Sequence[Array]) -> dict[str, Array]:
@@ -140,7 +151,8 @@ def solve_entry(P: Array, N: Array, o: Array, c: Array | None, s: Array | None, 
     p, q = form
     tiny = np.finfo(o.dtype).tiny
     if c is None or s is None:
-        return o * np.power(N / np.maximum(P, tiny), 1.0 / (p + q))
+        ratio = np.where(P > 0, N / np.maximum(P, tiny), np.where(N > 0, np.inf, 1.0))  # no data in this row: stay
+        return o * np.power(ratio, 1.0 / (p + q))
     if (p, q) == (0, 1):  # c a^2 + (P - s) a - N o = 0; the stable form of its positive root
         half, product = 0.5 * (P - s), N * o
         root = np.sqrt(half * half + c * product)

@@ -143,6 +143,7 @@ def _is_special(path: Path) -> bool:
 
 
 def check_place(target: Path, *, store: bool = False) -> None:
+    """Refuse a place where nothing can be written; `store` says that a directory (Zarr) is to be."""
     if not target.parent.is_dir():
         msg = f"the directory {target.parent} does not exist."
         raise FileError(msg)
