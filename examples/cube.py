@@ -1,7 +1,7 @@
-"""A hyperspectral cube with dead detector lines: what the factors say.
+"""A hyperspectral cube with dead detector lines: NaN marks what is missing, whatever its pattern.
 
-A push-broom scanner loses whole columns of single bands. No neighbour in the same band can help along a dead line;
-the other bands and the low rank do. Components are materials: their third factor is a spectrum.
+A push-broom scanner loses whole columns of single bands, and here half of what is left. Along a dead line no neighbour
+in the same column is known; the columns beside it and the other bands are.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ def main():
     hidden = ~mask
     means = per_mode_means(cube, mask)
     score("error at the hidden reflectances", rms(done.completed, cube, hidden), rms(means, cube, hidden))
-    save(done.plot(truth=cube, count=3), out / "cube.png")
+    save(done.plot(truth=cube), out / "cube.png")
 
 
 if __name__ == "__main__":

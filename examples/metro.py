@@ -32,7 +32,7 @@ def main():
         axes.plot(hour, done.estimate[station, day], color="tab:blue", lw=2, label="tensorfill")
         axes.set(title=f"station {station}, day {day}", xlabel="hour")
     panels[0].set_ylabel("passengers")
-    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     save(figure, out / "metro.png")
 
 

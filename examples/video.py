@@ -1,4 +1,4 @@
-"""A video of which nine numbers in ten are gone: a tensor of four modes, the same call.
+"""A video of which 17 numbers in 20 are gone: a tensor of four modes, the same call.
 
 Names for the modes make the answer easier to read: frames are drawn as frames. Time is smooth too, so a disc is
 filled in from where it was and where it will be.
@@ -13,7 +13,7 @@ from tensorfill.data import masks, samples
 def main():
     out = folder()
     video = samples.video((8, 24, 32, 3) if quick() else (16, 48, 64, 3), seed=4)
-    mask = masks.random_entries(video.shape, missing=0.9, seed=0)
+    mask = masks.random_entries(video.shape, missing=0.85, seed=0)
 
     done = tfl.complete(video, mask=mask, dims=("frame", "row", "column", "channel"))
 

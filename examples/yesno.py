@@ -27,9 +27,8 @@ def main():
     print(done)
     hidden = ~mask
     p, truth, means = done.estimate[hidden], answers[hidden], per_mode_means(answers, mask)[hidden]
-    print(
-        f"right answers among the hidden: {np.mean((p > 0.5) == truth):.0%}, means {np.mean((means > 0.5) == truth):.0%}"
-    )
+    right, naive = np.mean((p > 0.5) == truth), np.mean((means > 0.5) == truth)
+    print(f"right among the hidden answers: {right:.0%} (tensorfill), {naive:.0%} (per-mode means)")
     score("log loss of the hidden answers", log_loss(p, truth), log_loss(means, truth))
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

@@ -68,7 +68,7 @@ def _share(done: Completion) -> str:
 def picture(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Figure:
     sheet, limits = sheets[0], view.value_range(done)
     height, width = sheet.given.shape[:2]
-    figure = new_figure(WIDTH, WIDTH / 3 * height / width + 0.2)
+    figure = new_figure(WIDTH, WIDTH / 3 * height / width + 0.32)
     known, filled, third = figure.subplots(1, 3)
     known.imshow(view.to_rgb(sheet.given, limits, ~sheet.observed), interpolation="nearest")
     _bare(known, f"known: {_share(done)}")

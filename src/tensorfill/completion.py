@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.atomic import replacing
-from tensorfill.data.convert import cast_like
+from tensorfill.data.convert import ArraySource, cast_like
 from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.numerical.base import PRIORS, NumericalPrior
@@ -134,6 +135,9 @@ class Completion:
         arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
         if obs.weights is not None:
             arrays["weights"] = obs.weights
+        array = getattr(getattr(obs.source, "inner", obs.source), "array", None)
+        if array is not None and array.dtype != obs.values.dtype:  # so that `completed` comes back in that type
+            arrays["given"] = np.ma.getdata(array)[obs.mask]
         if self.dense is not None:
             arrays["dense"] = self.dense
         for n, A in enumerate(self.factors or []):
@@ -153,15 +157,19 @@ class Completion:
             "error": self.error,
             "modes": len(self.factors or []),
         }
-        arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+        arrays["meta"] = np.frombuffer(json.dumps(meta, default=_plain).encode(), dtype=np.uint8)
         with replacing(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
     @staticmethod
     def load(path: str | Path, *, prior: NumericalPrior | None = None) -> Completion:
         """Read back what `save` wrote. `prior` is needed only when it was a Custom one made from a function."""
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {k: file[k] for k in file.files}
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {k: file[k] for k in file.files}
+        except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+            msg = f"{path} must be a file written by Completion.save; it cannot be read ({error})."
+            raise ValueError(msg) from error
         if "meta" not in arrays:
             msg = f"{path} must be a file written by Completion.save; it has no 'meta' entry."
             raise ValueError(msg)
@@ -173,6 +181,10 @@ class Completion:
             arrays.get("weights"),
             tuple(meta["dims"]),
         )
+        if "given" in arrays:
+            array = np.zeros(obs.shape, dtype=arrays["given"].dtype)
+            array[obs.mask] = arrays["given"]
+            obs = replace(obs, source=ArraySource(array, obs.mask))
         return Completion(
             observations=obs,
             method=meta["method"],
@@ -242,6 +254,14 @@ def _prior_again(meta: Mapping[str, Any] | None) -> NumericalPrior | None:
         return None
     settings = {k: v for k, v in meta.items() if k != "name"}
     return PRIORS[meta["name"]](**settings)
+
+
+def _plain(number: Any) -> Any:
+    """NumPy's numbers and arrays, which a user may have given as settings, as JSON knows them."""
+    if isinstance(number, np.generic | np.ndarray):
+        return number.tolist()
+    msg = f"settings must be numbers, text, lists and dictionaries to be saved; got {type(number).__name__}."
+    raise TypeError(msg)
 
 
 def describe(factors: Sequence[Array]) -> str:

@@ -24,7 +24,7 @@ PAIRS = 30  # at least so many neighbouring pairs before believing it
 def default_prior(obs: Observations) -> NumericalPrior:
     """Yes/no -> Bernoulli (logit link), whole numbers >= 0 -> Poisson, positive reals -> Gamma, else Normal."""
     t = obs.values
-    whole = bool(np.all(t == np.floor(t)))
+    whole = bool(np.all(t == np.floor(t)) and np.abs(t).max() <= 2**53)  # beyond, every number is whole
     if whole and t.min() >= 0 and t.max() <= 1 and t.min() < t.max():
         return prior_for(obs, "bernoulli-logit")
     if whole and t.min() >= 0:
@@ -42,12 +42,13 @@ def prior_for(obs: Observations, given: NumericalPrior | str | None) -> Numerica
     if not isinstance(given, str):
         return prior
     spread = float(obs.values.astype(np.float64).std())
-    if given == "normal" and spread > 0:
+    if prior.name == "normal" and spread > 0:
         return dataclasses.replace(prior, sigma=spread)  # type: ignore[call-arg]
     sizes = np.abs(obs.values[obs.values != 0])
     if hasattr(prior, "floor") and prior.x_domain.high == np.inf and len(sizes):
-        lowest = min(float(prior.floor), 1e-3 * prior.start(float(np.median(sizes))))
-        return dataclasses.replace(prior, floor=lowest)  # type: ignore[call-arg]
+        size = float(np.median(sizes))
+        low = dataclasses.replace(prior, floor=min(prior.floor, 1e-3 * size))  # type: ignore[call-arg]
+        return dataclasses.replace(low, floor=min(prior.floor, 1e-3 * low.start(size)))  # type: ignore[call-arg]
     return prior
 
 

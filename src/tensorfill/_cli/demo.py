@@ -58,7 +58,7 @@ class Demo:
                 done = self._fit(obs, progress)
             ratio = psnr(done.estimate, truth, mask)
             with naming(self.out, "write"), replacing(self.out) as file:
-                done.plot(truth=truth).savefig(file, format="png", dpi=160)
+                done.plot(truth=truth).savefig(file, format="png", dpi=160, bbox_inches="tight", pad_inches=0.08)
             if self.report is not None:
                 from tensorfill.report import write_report
 

@@ -38,6 +38,9 @@ def observe(
         if not hasattr(data, "dims") or not hasattr(data, "values") or callable(data.values):
             msg = f"xarray input must be a DataArray; got {type(data).__name__}. Choose a variable: dataset['name']."
             raise TypeError(msg)
+        if dims is not None:
+            msg = "dims must be left out for a DataArray, which has its own; rename them there."
+            raise ValueError(msg)
         return from_xarray(data, mask, weights=weights)
     if kind == "pandas":
         return _observe_pandas(data, mask, weights=weights, dims=dims)
@@ -56,13 +59,15 @@ def from_dense(
 ) -> Observations:
     """From an array with NaN for missing, or with `mask` (True = observed), or a `numpy.ma` array."""
     array = np.asanyarray(T)
+    if isinstance(array, np.matrix):  # always two-dimensional, also where one number per entry is meant
+        array = np.asarray(array)
     if array.dtype.kind not in "biuf":
         msg = f"values must be numbers (integer, float or bool); got dtype {array.dtype}."
         raise TypeError(msg)
     observed = _observed(array, mask)
     plain = np.ma.getdata(array)
     where = np.nonzero(observed)
-    kept = None if weights is None else np.broadcast_to(np.asarray(weights, dtype=np.float64), array.shape)[where]
+    kept = None if weights is None else _full(weights, array.shape, "weights")[where].astype(np.float64)
     return Observations(
         shape=array.shape,
         indices=_coordinates(where, array.shape),
@@ -81,15 +86,20 @@ def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:
         if given.dtype.kind not in "biuf" or (given.dtype.kind != "b" and not np.isin(given, (0, 1)).all()):
             msg = f"mask must hold True/False (or 1/0), True = observed; got dtype {given.dtype}."
             raise ValueError(msg)
-        if given.shape == array.shape[: given.ndim]:  # a pixel mask (H, W) serves all channels of (H, W, C)
-            given = given.reshape(given.shape + (1,) * (array.ndim - given.ndim))
-        else:
-            msg = f"mask must have the shape of the data, {array.shape}, or of its first modes; got {given.shape}."
-            raise ValueError(msg)
-        observed = observed & given.astype(bool)
+        observed = observed & _full(given, array.shape, "mask").astype(bool)
     if array.dtype.kind == "f":
         observed = observed & ~np.isnan(np.ma.getdata(array))
     return observed
+
+
+def _full(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+    """A mask or weights in full shape; of the first modes alone, they serve all others: pixels (H, W), all channels."""
+    array = np.asarray(given)
+    one = (1,) if array.ndim == len(shape) else ()  # lengths of 1 stand for all, as in NumPy, if no mode is left out
+    if array.ndim > len(shape) or any(a not in (s, *one) for a, s in zip(array.shape, shape, strict=False)):
+        msg = f"{what} must have the shape of the data, {shape}, or of its first modes; got {array.shape}."
+        raise ValueError(msg)
+    return np.broadcast_to(array.reshape(array.shape + (1,) * (len(shape) - array.ndim)), shape)
 
 
 def working_dtype(dtype: np.dtype[Any]) -> type:
@@ -182,7 +192,7 @@ def from_coo(
 
 def _check_shape(where: Array, shape: Sequence[int] | None) -> tuple[int, ...]:
     if shape is None:
-        return tuple(int(m) + 1 for m in where.max(axis=0)) if len(where) else (0,) * where.shape[1]
+        shape = [int(m) + 1 for m in where.max(axis=0)] if len(where) else (0,) * where.shape[1]
     full = tuple(int(n) for n in shape)
     if len(full) != where.shape[1]:
         msg = f"shape must have one length per column of indices, {where.shape[1]}; got {full}."
@@ -225,9 +235,12 @@ def _merge(where: Array, values: Array, weights: Array | None, how: str) -> tupl
 
 def _observe_pandas(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
     if data.ndim == 1 and getattr(data.index, "nlevels", 1) > 1:
+        if mask is not None or weights is not None or dims is not None:
+            msg = "mask, weights and dims must be left out for a Series: it has NaN and names of levels."
+            raise ValueError(msg)
         names = [str(n) if n is not None else f"level{k}" for k, n in enumerate(data.index.names)]
-        frame = data.rename("value").rename_axis(names).reset_index()
-        return from_pandas(frame, names, "value")
+        made = from_pandas(data.rename("value").rename_axis(names).reset_index(), names, "value")
+        return _with_source(made, SeriesSource(data, made.source))
     if data.ndim == 2:
         made = from_dense(data.to_numpy(), mask, weights=weights, dims=dims or ("row", "column"))
         source = MatrixSource(data, made.source)
@@ -240,6 +253,18 @@ def _with_source(obs: Observations, source: Any) -> Observations:
     from dataclasses import replace
 
     return replace(obs, source=source)
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesSource:
+    """A pandas Series with one index level per dimension."""
+
+    series: Any
+    inner: Any
+
+    def fill(self, estimate: Array) -> Any:
+        out = self.inner.fill(estimate).set_index(list(self.inner.dims))[self.inner.value]
+        return out.rename_axis(self.series.index.names).rename(self.series.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,12 +329,22 @@ def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observatio
     """From a DataArray: NaN is missing, dims keep their names; a mask may be a DataArray in any order of dims."""
     if getattr(da, "chunks", None) is not None:
         warnings.warn(_loading(da), stacklevel=2)
-    if hasattr(mask, "transpose") and hasattr(mask, "dims"):
-        mask = mask.transpose(*[d for d in da.dims if d in mask.dims]).values
-    if hasattr(weights, "transpose") and hasattr(weights, "dims"):
-        weights = weights.transpose(*da.dims).values
+    mask, weights = _by_name(mask, da, "mask"), _by_name(weights, da, "weights")
     made = from_dense(da.values, mask, weights=weights, dims=[str(d) for d in da.dims])
     return _with_source(made, XarraySource(da, made.source))
+
+
+def _by_name(given: Any, da: Any, what: str) -> Any:
+    """A mask or weights with some of the data's dims, in any order, in full shape; anything else as it is."""
+    if not (hasattr(given, "dims") and hasattr(given, "broadcast_like")):
+        return given
+    strange = [d for d in given.dims if d not in da.dims]
+    if strange or any(given.sizes[d] != da.sizes[d] for d in given.dims):
+        msg = f"{what} must have dims and lengths among those of the data, {dict(da.sizes)}; got {dict(given.sizes)}."
+        raise ValueError(msg)
+    order = [d for d in da.dims if d in given.dims]
+    lengths = [n if d in given.dims else 1 for d, n in da.sizes.items()]
+    return np.broadcast_to(given.transpose(*order).values.reshape(lengths), da.shape)
 
 
 def _loading(da: Any) -> str:

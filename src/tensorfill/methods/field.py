@@ -17,6 +17,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.defaults import interelement_priors, stiffness
 from tensorfill.interelement.tensorspace import IsotropicTV, opponent
 from tensorfill.methods.base import Run
+from tensorfill.models.init import typical
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.solvers.adam import Adam
@@ -74,14 +75,15 @@ def field_recipe(
 
 
 def field_problem(obs: Observations, recipe: FieldRecipe) -> Problem:
-    """The problem this recipe minimises, in float32."""
+    """The problem this recipe minimises, in float32 unless squares of the data would leave its range."""
+    size = typical(obs, recipe.prior)[1]
     return Problem(
         obs,
         rank=recipe.rank,
         prior=recipe.prior,
         interelement=interelement_priors(obs, dict(recipe.smooth), recipe.ridge),
         tensorspace=tensorspace_tv(obs, tuple(recipe.smooth), recipe.tv, recipe.prior),
-        dtype=np.float32,
+        dtype=np.float32 if 1e-14 < size < 1e14 else np.float64,
     )
 
 
@@ -111,7 +113,7 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
         problem,
         recipe.solver,
         init="constant",
-        stopping=Stopping(max_iter=run.max_iter or limit, tol=0.0, seconds=run.seconds),
+        stopping=Stopping(max_iter=limit if run.max_iter is None else run.max_iter, tol=0.0, seconds=run.seconds),
         seed=run.seed,
         callback=run.callback,
         checkpoint=run.checkpoint,

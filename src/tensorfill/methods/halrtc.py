@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above
-from tensorfill.methods.nuclear import NuclearMethod, relative_change
+from tensorfill.methods.nuclear import NuclearMethod, paste, relative_change
 from tensorfill.methods.thresholding import fold, mean_filled, mode_weights, svt, unfold
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
@@ -71,9 +71,9 @@ class HaLRTC(NuclearMethod):
             Y, s = svt(unfold(X - U, n), alpha[n] / beta, keep[n])
             U += fold(Y, n, X.shape)
             value += alpha[n] * s[keep[n] :].sum()
-        mean = new.mean(axis=0)
-        np.copyto(mean, data.T, where=data.O)
-        return State({"X": mean, "S": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
+        mean = np.add.reduce(new)
+        mean /= len(new)
+        return State({"X": paste(mean, data), "S": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         if previous is None or state.numbers["k"] < self.min_iter:

@@ -13,7 +13,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.differences import reflected_adjoint, reflected_difference
-from tensorfill.methods.nuclear import NuclearMethod
+from tensorfill.methods.nuclear import NuclearMethod, paste
 from tensorfill.methods.thresholding import fold, has_channels, mean_filled, mode_weights, svt, unfold
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
@@ -160,7 +160,7 @@ class LRTVPDS(NuclearMethod):
     def _onto_data(self, data: Dense, A: Array) -> None:
         """Project A, in place, on the ball of the data: ||T - A|| on O <= sqrt(delta)."""
         if self.delta == 0:
-            np.copyto(A, data.T, where=data.O)
+            paste(A, data)
             return
         T = data.T[data.O]
         gap = T - A[data.O]

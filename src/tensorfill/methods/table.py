@@ -7,8 +7,9 @@ more than chance, or the means are returned. It is fitted again to all entries, 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver
-from tensorfill.solvers.fit import Fit, rms_error, solve
+from tensorfill.solvers.fit import ENDED_EARLY, Fit, rms_error, solve
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
@@ -35,7 +36,6 @@ FEWEST = 30  # with fewer observations nothing can be held out: the means it is
 FEW = 5000  # with fewer, one split leaves too much to chance
 LADDER = (1, 2, 3, 5, 8, 12, 18, 26, 38, 55, 80)
 STOPPING = Stopping(max_iter=200, tol=1e-7, patience=5)
-ENDED_EARLY = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME)
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,20 @@ class Contest:
     folds: tuple[tuple[Observations, Observations], ...]  # (kept, held out)
     recipe: Recipe
     run: Run
+    began: float = field(default_factory=time.monotonic)
+    spent: list[float] = field(default_factory=list)  # seconds of each fit, those before a resume included
 
     @staticmethod
     def on(obs: Observations, recipe: Recipe, run: Run) -> Contest:
         """One split; three where observations are few, so that chance decides less."""
         rngs = (np.random.default_rng([run.seed, 0, k]) for k in range(3 if obs.nnz < FEW else 1))
         return Contest(tuple(obs.split(recipe.held_out, rng) for rng in rngs), recipe, run)
+
+    def left(self) -> float | None:
+        """Seconds left for the rest of the contest; None without a limit."""
+        if self.run.seconds is None:
+            return None
+        return self.run.seconds - max(sum(self.spent), time.monotonic() - self.began)
 
     def enter(self, rank: int, ridge: float, start: int, limit: int | None = None) -> Candidate:
         """One fit per fold; `limit` iterations at most."""
@@ -109,11 +117,17 @@ class Contest:
             problem = table_problem(kept, self.recipe, rank, ridge)
             rng = np.random.default_rng([self.run.seed, 1 + start])
             fit = Fit(problem, self.recipe.solver, initial_factors(problem, first_guess(problem), rng), aside)
-            longest = self.run.max_iter or STOPPING.max_iter
-            stopping = replace(STOPPING, max_iter=longest if limit is None else limit, seconds=self.run.seconds)
-            file = self._file(f"{rank}-{ridge:.3g}-{start}-{k}", fit)
+            left = self.left()
+            stopping = replace(
+                STOPPING,
+                max_iter=longest_of(self.run) if limit is None else limit,
+                seconds=None if left is None else max(left, 1e-9),
+            )
+            # the start alone needs no file, and its name would be that of the fit that goes on from there
+            file = {} if limit == 0 else self._file(f"{rank}-{ridge:.3g}-{start}-{k}", fit)
             outcome = run_loop(fit, stopping=stopping, rng=rng, callback=self.run.callback, **file)
             outcomes.append(outcome)
+            self.spent.append(outcome.history.rows[-1].seconds)
             losses.append(held_out_losses(fit, outcome))
             errors.append(rms_error(problem, outcome.state.factors, aside))
             if outcome.status in ENDED_EARLY:
@@ -165,7 +179,8 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
     if recipe.held_out == 0:
         return _fit_all(obs, recipe, run, method, recipe.rank or recipe.most, recipe.ridge, 0, None)
     if obs.nnz < FEWEST:
-        return _fit_all(obs, recipe, run, method, max(means_rank, recipe.rank or 1), recipe.ridge, 0, 0)
+        done = _fit_all(obs, recipe, run, method, max(means_rank, recipe.rank or 1), recipe.ridge, 0, 0)
+        return replace(done, status=Status.FINISHED)
     contest = Contest.on(obs, recipe, run)
     means = contest.enter(means_rank, recipe.ridge, 0, limit=0)
     tried = []
@@ -178,14 +193,20 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
     gain = means.losses[: len(winner.losses)] - winner.losses
     if not gain.mean() > gain.std() / np.sqrt(len(gain)):  # one standard error of the paired difference
         winner = means
+    early = tried[-1].ended_early
+    left = contest.left()
+    again = not early and (left is None or left > winner.outcomes[0].history.rows[-1].seconds)
     quiet = replace(run, checkpoint=None, callback=None, resume=False)
-    done = _fit_all(obs, recipe, quiet, method, winner.rank, winner.ridge, winner.seed, winner.iterations)
+    limit = winner.iterations if again else 0
+    done = _fit_all(obs, recipe, quiet, method, winner.rank, winner.ridge, winner.seed, limit)
+    if winner.iterations and not again:  # no time to fit it again to all entries: as it is
+        done = replace(done, factors=fill_empty_rows(obs, winner.outcomes[0].state.factors, recipe.smooth))
     return replace(
         done,
         held_out=winner.score,
         error=winner.error,
         history=winner.outcomes[0].history,
-        status=tried[-1].ended_early or Status.HELD_OUT,
+        status=early or (Status.HELD_OUT if again else Status.TIME),
         settings={**done.settings, "held_out": recipe.held_out, "starts": recipe.starts},
     )
 
@@ -196,12 +217,11 @@ def _fit_all(
     """One fit to all observations, for `limit` iterations (None: until it converges)."""
     problem = table_problem(obs, recipe, rank, ridge)
     rng = np.random.default_rng([run.seed, 1 + start])
-    longest = run.max_iter or STOPPING.max_iter
     done = solve(
         problem,
         recipe.solver,
         init=initial_factors(problem, first_guess(problem), rng),
-        stopping=Stopping(max_iter=longest, tol=1e-7, seconds=run.seconds)
+        stopping=Stopping(max_iter=longest_of(run), tol=1e-7, seconds=run.seconds)
         if limit is None
         else Stopping(max_iter=limit, tol=0.0),
         seed=run.seed,
@@ -225,6 +245,11 @@ def fill_empty_rows(obs: Observations, factors: list[Array], smooth: Mapping[int
         rows = [i for m, i in empty if m == n]
         out[n][rows] = np.delete(out[n], rows, axis=0).mean(axis=0)
     return out
+
+
+def longest_of(run: Run) -> int:
+    """The limit on iterations of one fit."""
+    return STOPPING.max_iter if run.max_iter is None else run.max_iter
 
 
 def table_solver(given: Solver | str | None) -> Solver:

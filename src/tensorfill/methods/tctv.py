@@ -13,6 +13,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, ArrayMethod, Dense
 from tensorfill.methods.checks import check_above, check_one_of
 from tensorfill.methods.differences import circular_adjoint, circular_difference, circular_spectrum
+from tensorfill.methods.nuclear import paste
 from tensorfill.methods.thresholding import mean_filled, prox_tubal
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
@@ -84,7 +85,8 @@ class TCTV(ArrayMethod):
         mu, modes = state.numbers["mu"], tuple(self.directions)
         mu_new = min(self.growth * mu, 1e10)
         # X: least squares over both constraints, one division in the Fourier domain.
-        right = np.where(data.O, data.T + V, X_old)
+        right = paste(X_old.copy(), data)
+        right += V  # zero off O
         for i, n in enumerate(modes):
             right += circular_adjoint(G_old[i] - W[i], n)
         sizes = [X_old.shape[n] for n in modes]
@@ -100,7 +102,8 @@ class TCTV(ArrayMethod):
             moves += [largest_gap(P, W[i]), largest_gap(G[i], G_old[i])]  # D_i X - G_i, and the change of G_i
             value += norm / len(modes)
         W_new *= mu / mu_new
-        R = np.where(data.O, data.T - X, 0.0)
+        R = data.T - X
+        R *= data.O
         residual = max(largest_gap(X, X_old), largest_gap(R, 0.0), *moves)
         R += V
         R *= mu / mu_new

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above, check_one_of
-from tensorfill.methods.nuclear import NuclearMethod
+from tensorfill.methods.nuclear import NuclearMethod, paste
 from tensorfill.methods.thresholding import prox_tubal
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
@@ -87,7 +87,7 @@ class TSVD(NuclearMethod):
     def _zhang(self, data: Dense, state: State) -> State:
         z_old, u_old, zh, uh = (state.arrays[name] for name in ("z", "u", "zh", "uh"))
         shift = uh / self.rho
-        x = np.where(data.O, data.T, zh - shift)
+        x = paste(zh - shift, data)
         z, value = self.prox(x + shift, 1.0 / self.rho)
         gap = x - z
         u = uh + self.rho * gap

@@ -85,6 +85,8 @@ def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
 def _constant(problem: Problem, rng: np.random.Generator) -> list[Array]:
     x0, _ = typical(problem.observations, problem.prior)
     factors = _noise(problem, rng)
+    if x0 == 0:  # a component of zeros would stay zero for ever
+        return factors
     size = abs(x0) ** (1.0 / len(problem.shape))
     for n, A in enumerate(factors):
         A[:, 0] = size if n or x0 >= 0 else -size

@@ -26,6 +26,7 @@ class Memory:
     best_iteration: int = 0
     seconds: float = 0.0
     status: Status | None = None
+    drawn: Any = None  # state of the random numbers after this iteration
 
     @property
     def iteration(self) -> int:
@@ -101,6 +102,7 @@ def load(path: Path, fingerprint: str, rng: np.random.Generator) -> Memory:
         best_iteration=int(meta["best_iteration"]),
         seconds=float(meta["seconds"]),
         status=None if meta["status"] is None else Status[meta["status"]],
+        drawn=rng.bit_generator.state,
     )
 
 

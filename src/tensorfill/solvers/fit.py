@@ -22,6 +22,8 @@ from tensorfill.solvers.loop import Callback, Outcome, Stopping, run
 
 Array = NDArray[Any]
 
+ENDED_EARLY = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME)  # ends of one fit that end the whole run
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -100,12 +102,15 @@ def solve(
         kept, aside = problem.observations.split(held_out, split_rng)
         train = problem.on(kept)
     name = f"{train.fingerprint()} {solver!r} {init if isinstance(init, str) else 'given'} {seed} {held_out}"
+    stopping = stopping or Stopping()
     outcomes: list[tuple[float, int, Outcome]] = []
+    spent = 0.0
     for rng in start_rngs:
         fit = Fit(train, solver, initial_factors(train, init, rng), aside)
+        left = None if stopping.seconds is None else max(stopping.seconds - spent, 1e-9)  # shared by all starts
         outcome = run(
             fit,
-            stopping=stopping,
+            stopping=dataclasses.replace(stopping, seconds=left),
             rng=rng,
             callback=callback,
             checkpoint=checkpoint,
@@ -113,7 +118,8 @@ def solve(
             fingerprint=name,
         )
         outcomes.append((_rank(fit, outcome), len(outcomes), outcome))
-        if outcome.status is Status.INTERRUPTED:
+        spent += outcome.history.rows[-1].seconds
+        if outcome.status in ENDED_EARLY:
             break
     score, _, best = min(outcomes, key=lambda o: o[:2])
     settings = {
@@ -128,7 +134,7 @@ def solve(
     return Completion(
         observations=problem.observations,
         method=solver.name,
-        status=best.status,
+        status=outcome.status if outcome.status in ENDED_EARLY else best.status,
         history=best.history,
         settings=settings,
         prior=problem.prior,
@@ -139,5 +145,7 @@ def solve(
 
 
 def _rank(fit: Fit, outcome: Outcome) -> float:
-    score = fit.score(outcome.state)
-    return score if np.isfinite(score) else outcome.state.value
+    """What starts are compared by: held-out error, or the objective on all entries (a batch knows only its own)."""
+    factors = outcome.state.factors
+    score = fit.problem.value(factors) if fit.held_out is None else mean_loss(fit.problem, factors, fit.held_out)
+    return score if np.isfinite(score) else np.inf

@@ -16,6 +16,9 @@ from tensorfill.solvers.checkpoint import Memory, load, save
 # (state, history) -> True to stop. Called after every iteration, also after the start (iteration 0).
 Callback = Callable[[State, History], bool | None]
 
+# Ends after which a resumed run goes on; after any other it is over.
+RESUMABLE = (Status.TIME, Status.ITERATIONS)
+
 
 @dataclass(frozen=True)
 class Stopping:
@@ -80,13 +83,14 @@ def run(
     clock = Clock(memory.seconds if memory else 0.0)
     status = memory.status if memory else None
     saved = time.monotonic()
+    ended = status  # the run's own end, which a callback or Ctrl-C in that same moment must not hide from a resume
     try:
         if memory is None:
             memory = _first(procedure, rng, clock)
             status = _tell(callback, memory)
         while status is None:
-            status, memory = _iterate(procedure, memory, stopping, rng, clock)
-            status = _tell(callback, memory) or status
+            ended, memory = _iterate(procedure, memory, stopping, rng, clock)
+            status = _tell(callback, memory) or ended
             if path and status is None and time.monotonic() - saved >= checkpoint_seconds:
                 save(path, replace(memory, seconds=clock.now()), fingerprint, rng)
                 saved = time.monotonic()
@@ -94,8 +98,8 @@ def run(
         if memory is None:
             raise
         status = Status.INTERRUPTED
-    resumable = status in (Status.INTERRUPTED, Status.TIME, Status.CALLBACK, Status.ITERATIONS)
-    memory = replace(memory, seconds=clock.now(), status=None if resumable else status)
+        rng.bit_generator.state = memory.drawn  # a step cut short has drawn numbers that must be drawn again
+    memory = replace(memory, seconds=clock.now(), status=None if ended in RESUMABLE else ended)
     if path:
         save(path, memory, fingerprint, rng)
     best = memory.best if memory.best is not None else memory.state
@@ -116,7 +120,9 @@ def _first(procedure: Procedure, rng: np.random.Generator, clock: Clock) -> Memo
     state = procedure.init(rng)
     score = procedure.score(state)
     best = state if np.isfinite(score) else None
-    return Memory(state=state, rows=(Row(0, clock.now(), state.value, score),), best=best, best_score=score)
+    rows = (Row(0, clock.now(), state.value, score),)
+    best_score = score if best is not None else np.inf
+    return Memory(state, rows, best, best_score, drawn=rng.bit_generator.state)
 
 
 def _tell(callback: Callback | None, memory: Memory) -> Status | None:
@@ -136,7 +142,7 @@ def _iterate(
     k += 1
     score = procedure.score(state) if k % stopping.every == 0 else np.nan
     previous = memory.state
-    memory = memory.advance(state, Row(k, clock.now(), state.value, score))
+    memory = replace(memory.advance(state, Row(k, clock.now(), state.value, score)), drawn=rng.bit_generator.state)
     status = procedure.done(state, previous) or memory.steady_enough(stopping.tol, stopping.steady)
     if status is None and memory.best is not None and k - memory.best_iteration >= stopping.patience * stopping.every:
         status = Status.HELD_OUT

@@ -140,9 +140,9 @@ def coupling(penalty: Any, o: Array) -> tuple[Array, Array]:
     plus, minus = -off.minimum(0), off.maximum(0)
     degree_plus = np.asarray(plus.sum(axis=1)).ravel()
     degree_minus = np.asarray(minus.sum(axis=1)).ravel()
-    excess = np.maximum(diagonal - degree_plus + degree_minus, 0.0)  # row sums of Q: what is not a Laplacian
-    c = (excess + 2 * degree_plus)[:, None].astype(o.dtype)
-    s = degree_plus[:, None] * o + plus @ o + degree_minus[:, None] * o - minus @ o
+    excess = diagonal - degree_plus + degree_minus  # row sums of Q: what is not a Laplacian; concave where negative
+    c = (np.maximum(excess, 0.0) + 2 * degree_plus)[:, None].astype(o.dtype)
+    s = (degree_plus + degree_minus - np.minimum(excess, 0.0))[:, None] * o + plus @ o - minus @ o
     return c, s.astype(o.dtype, copy=False)
 
 
