@@ -21,7 +21,7 @@ def loss(t, x):
 def main():
     out = folder()
     rng = np.random.default_rng(1)
-    hour, stations, days = np.arange(24.0), 12 if quick() else 20, 8 if quick() else 14
+    hour, stations, days = np.arange(24.0), 8 if quick() else 20, 6 if quick() else 14
     rush = np.exp(-0.5 * ((hour[:, None] - [8, 17]) / [2.0, 3.0]) ** 2)
     truth = 12 * tfl.CP([rng.uniform(0.4, 1.4, (stations, 2)), rng.uniform(0.4, 1.4, (days, 2)), rush]).full()
     readings = np.minimum(truth + NOISE * rng.standard_normal(truth.shape), TOP)

@@ -68,7 +68,7 @@ def test_end_to_end(name, tmp_path):
     ending, make, _, get, options = EXAMPLES[name]
     make(tmp_path / f"in{ending}")
     before = get(tmp_path / f"in{ending}")
-    mask = RNG.random(before.shape) < 0.7
+    mask = np.random.default_rng(7).random(before.shape) < 0.7
     np.save(tmp_path / "mask.npy", mask)
     named = [
         a for k, v in options.items() for a in (f"--{k}", ",".join(v) if isinstance(v, list) else v)

@@ -8,6 +8,7 @@ value = sum_i w_i nll(t_i, x_i)   L1, the plain sum over observed entries (not t
 from __future__ import annotations
 
 import hashlib
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -220,20 +221,11 @@ class Problem:
 
     def fingerprint(self) -> str:
         """A short name for data and settings: two problems with the same one are the same."""
-        obs = self.observations
-        digest = hashlib.sha256()
-        for array in (obs.indices, obs.values, obs.weights):
-            digest.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
-        words = (
-            self.shape,
-            self.rank,
-            self.prior,
-            self.modes,
-            self.tensorspace,
-            str(self.dtype),
-            self.layout,
-        )
-        digest.update(repr(words).encode())
+        prior = self.prior.settings() if self.prior.savable else self.prior
+        modes = [(n, p.settings()) for n, p in self.modes]
+        words = (self.rank, self.prior.name, prior, modes, self.tensorspace, str(self.dtype), self.layout)
+        with np.printoptions(threshold=sys.maxsize):  # arrays among the settings in full, not "..."
+            digest = hashlib.sha256(f"{self.observations.digest()} {words!r}".encode())
         return digest.hexdigest()[:16]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -62,9 +63,11 @@ class Observations:
             )
             raise ValueError(msg)
         self._check_finite()
-        for array in (self.indices, self.values, self.weights):
-            if array is not None:
-                array.setflags(write=False)
+        for name in ("indices", "values", "weights"):
+            if getattr(self, name) is not None:
+                view = getattr(self, name).view()  # the array given may be the user's own, which stays writable
+                view.setflags(write=False)
+                object.__setattr__(self, name, view)
 
     def _check_finite(self) -> None:
         bad = np.flatnonzero(~np.isfinite(self.values))
@@ -195,6 +198,13 @@ class Observations:
                 "Work with coordinates instead: done.at(indices)."
             )
             raise MemoryError(msg)
+
+    def digest(self) -> str:
+        """A short name for shape, coordinates, values and weights."""
+        total = hashlib.sha256(repr(self.shape).encode())
+        for array in (self.indices, self.values, self.weights):
+            total.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+        return total.hexdigest()[:16]
 
     def empty_slices(self) -> list[tuple[int, int]]:
         """(mode, index) of every slice in which nothing is observed."""

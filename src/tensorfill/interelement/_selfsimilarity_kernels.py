@@ -87,7 +87,7 @@ def _gather(X: Array, corners: Array, patch: int, Y: Array, mean: Array) -> None
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def _spread(Z: Array, mean: Array, w: float, corners: Array, patch: int, first: int, num: Array, den: Array) -> None:
+def _spread(Z: Array, mean: Array, w: Any, corners: Array, patch: int, first: int, num: Array, den: Array) -> None:
     """Add the group's patches Z (s, c K + k), with weight w, to the slab's sums, whose row 0 is row `first`."""
     W, C, K = num.shape[1], num.shape[2], len(corners)
     for k in range(K):
@@ -117,7 +117,7 @@ def _gram(Y: Array, Q: Array) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
-def _covariance(Q: Array, channels: Array, K: int, C: int) -> float:
+def _covariance(Q: Array, channels: Array, K: int, C: int) -> Any:
     """Turn the sampled covariance Q (K C, K C) into the prior's, in place; return the mean variance.
 
     A few dozen pixels say too little about K C variables: half of Q gives way to (patches) x (channels), and a level
@@ -174,11 +174,18 @@ def _solve(Q: Array, o: Array, b: Array, extra: Array, n: int, L: Array) -> None
 
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def condition(
-    X: Array, O: Array, noise: Array, groups: Array, patch: int, channels: Array, most: int, sums: Any  # noqa: E741
+    X: Array,
+    mask: Array,
+    noise: Array,
+    groups: Array,
+    patch: int,
+    channels: Array,
+    most: int,
+    sums: Any,
 ) -> None:
     """Posterior mean of each group given its observed entries, added to the slab's sums (first row, num, den).
 
-    X, O (True = observed), noise (variance of the data) are (H, W, C); groups (rows, columns, K) from `match`. The K C
+    X, mask (True = observed), noise (variance of the data): (H, W, C); groups (rows, columns, K) from `match`. The K C
     values at one place of the patch are one draw of a Gaussian whose covariance is that of the guide's patches: the
     quadratic majoriser of log det of the group matrix's Gram matrix, minimised given the data. At most `most` data
     are used at one place, those of the nearest patches.
@@ -199,7 +206,7 @@ def condition(
             for k in range(K):
                 v, u = corners[k] // W + s // patch, corners[k] % W + s % patch
                 for c in range(C):
-                    if O[v, u, c] and n < most:
+                    if mask[v, u, c] and n < most:
                         o[n], b[n], extra[n] = c * K + k, Y[s, c * K + k], noise[v, u, c]
                         n += 1
             _solve(Q, o, b, extra, n, L)
@@ -217,12 +224,14 @@ def condition(
 def threshold(X: Array, groups: Array, patch: int, sums: Any) -> None:
     """Each group matrix through the prox of sum log singular values, added to the slab's sums (first row, num, den).
 
-    With unit noise in each of d rows, s -> (s + sqrt(s^2 - 2 d)) / 2, or 0: the larger root of z^2 - s z + d / 2,
-    stationary for (z - s)^2 / 2 + (d / 2) log z; s^2 from the small Gram matrix.
+    s -> (s + sqrt(s^2 - e d)) / 2, or 0: the larger root of z^2 - s z + e d / 4, stationary for
+    (z - s)^2 / 2 + (e d / 4) log z. With unit noise in each of d rows, the singular values of noise alone reach
+    s^2 = e d, e = (1 + sqrt(K / d))^2 (Marchenko and Pastur 1967). s^2 / d from the small Gram matrix.
     """
     first, num, den = sums
     C, K, S, f32 = X.shape[2], groups.shape[2], patch * patch, np.float32
     d = S * C
+    edge = f32((1 + np.sqrt(K / d)) ** 2)
     Y, mean = np.empty((S, K * C), f32), np.empty((S, C), f32)
     A, Q = np.empty((K, K), f32), np.empty((K, K), f32)
     P, Z = np.empty((d, K), f32), np.empty((S, K * C), f32)
@@ -238,9 +247,9 @@ def threshold(X: Array, groups: Array, patch: int, sums: Any) -> None:
         kept = f32(0)
         A[:] = 0
         for q in range(K):
-            if e[q] <= f32(2):  # e = s^2 / d
+            if e[q] <= edge:
                 continue
-            f = f32(0.5) * (f32(1) + np.sqrt(f32(1) - f32(2) / e[q]))
+            f = f32(0.5) * (f32(1) + np.sqrt(f32(1) - edge / e[q]))
             kept += f * f
             for k in range(K):
                 for h in range(K):

@@ -64,15 +64,15 @@ class HaLRTC(NuclearMethod):
         X, S = state.arrays["X"], state.arrays["S"]
         beta = self.growth * state.numbers["beta"]
         alpha, keep = mode_weights(X.shape, self.alpha), self.keep(data)
-        new, value = np.empty_like(S), 0.0
+        new, mean, V, value = np.empty_like(S), np.zeros_like(X), np.empty_like(X), 0.0
         for i, n in enumerate(np.flatnonzero(alpha).tolist()):  # a mode of weight 0 has no say
             U = np.subtract(S[i], X, out=new[i])
-            U /= self.growth  # M_i / beta, with the grown beta
-            Y, s = svt(unfold(X - U, n), alpha[n] / beta, keep[n])
+            U *= 1 / self.growth  # M_i / beta, with the grown beta
+            Y, s = svt(unfold(np.subtract(X, U, out=V), n), alpha[n] / beta, keep[n])
             U += fold(Y, n, X.shape)
+            mean += U
             value += alpha[n] * s[keep[n] :].sum()
-        mean = np.add.reduce(new)
-        mean /= len(new)
+        mean *= 1 / len(new)
         return State({"X": paste(mean, data), "S": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:

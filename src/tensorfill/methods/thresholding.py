@@ -117,25 +117,40 @@ def eigh_above(G: Array, low: float) -> tuple[Array, Array]:
 
 
 def _tridiagonal_above(G: Array, low: float) -> tuple[Array, Array]:
-    from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
+    from scipy.linalg import get_lapack_funcs
 
     n = G.shape[0]
     kind = ("hetrd", "unmqr") if np.iscomplexobj(G) else ("sytrd", "ormqr")
     reduce, carry = get_lapack_funcs(kind, (G,))
     reflectors, d, e, tau, info = reduce(G, lower=1, lwork=32 * n)
-    if info != 0:
-        msg = f"tridiagonal reduction gave info = {info}."
-        raise np.linalg.LinAlgError(msg)
-    w, V = eigh_tridiagonal(d, e, check_finite=False)
+    _raise_if(info, "tridiagonal reduction")
+    w, V = _tridiagonal_eigh(d, e)
     chosen = np.flatnonzero(w > low)[::-1]
     if chosen.size == 0:
         return w[:0], np.zeros((n, 0), dtype=G.dtype)
     V = np.asfortranarray(V[:, chosen], dtype=G.dtype)
     V[1:], _, info = carry("L", "N", reflectors[1:, :-1], tau, V[1:], 32 * n)
-    if info != 0:
-        msg = f"back-transformation gave info = {info}."
-        raise np.linalg.LinAlgError(msg)
+    _raise_if(info, "back-transformation")
     return w[chosen], V
+
+
+def _tridiagonal_eigh(d: Array, e: Array) -> tuple[Array, Array]:
+    """Eigenpairs of the real symmetric tridiagonal matrix with diagonal d and off-diagonal e, ascending."""
+    from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
+
+    try:
+        (solve,) = get_lapack_funcs(("stevd",), (d,))
+    except ValueError:  # an older SciPy
+        return eigh_tridiagonal(d, e, check_finite=False)
+    w, V, info = solve(d, e)
+    _raise_if(info, "divide and conquer")
+    return w, V
+
+
+def _raise_if(info: int, step: str) -> None:
+    if info != 0:
+        msg = f"LAPACK's {step} gave info = {info}."
+        raise np.linalg.LinAlgError(msg)
 
 
 def singular_values(M: Array) -> Array:
@@ -175,12 +190,13 @@ def svt(M: Array, t: float, keep: int = 0) -> tuple[Array, Array]:
     with np.errstate(invalid="ignore"):
         gain = lowered / s
     Qg, Qh = Q * gain, Q.conj().T
-    if 2 * s.size < G.shape[0]:  # few vectors: two thin products are cheaper than one square factor
-        out = Qg @ (Qh @ M) if wide else (M @ Qg) @ Qh
-    else:
-        P = Qg @ Qh
-        out = P @ M if wide else M @ P
-    return out, lowered
+    n, longest = G.shape[0], max(M.shape)
+    if s.size * (2 * longest - n) < n * longest:  # few vectors: two thin products are cheaper than one square factor
+        return (Qg @ (Qh @ M) if wide else (M @ Qg) @ Qh), lowered
+    P = Qg @ Qh
+    if wide and M.flags.f_contiguous:  # the last mode's unfolding: keep its memory order for the fold
+        return (M.T @ P.T).T, lowered
+    return (P @ M if wide else M @ P), lowered
 
 
 def truncate(M: Array, t: float) -> Array:

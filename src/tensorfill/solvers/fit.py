@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +102,7 @@ def solve(
     if held_out:
         kept, aside = problem.observations.split(held_out, split_rng)
         train = problem.on(kept)
-    name = f"{train.fingerprint()} {solver!r} {init if isinstance(init, str) else 'given'} {seed} {held_out}"
+    name = f"{train.fingerprint()} {solver!r} {_name_of(init)} {seed} {held_out}"
     stopping = stopping or Stopping()
     outcomes: list[tuple[float, int, Outcome]] = []
     spent = 0.0
@@ -142,6 +143,13 @@ def solve(
         held_out=score if aside is not None else np.nan,
         error=rms_error(problem, best.state.factors, aside) if aside is not None else np.nan,
     )
+
+
+def _name_of(init: str | Sequence[Array]) -> str:
+    """The start in a fingerprint: its name, or a short name for the factors given."""
+    if isinstance(init, str):
+        return init
+    return hashlib.sha256(b"".join(np.ascontiguousarray(A).tobytes() for A in init)).hexdigest()[:16]
 
 
 def _rank(fit: Fit, outcome: Outcome) -> float:

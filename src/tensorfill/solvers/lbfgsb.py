@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.models.init import unit
 from tensorfill.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 
@@ -46,33 +47,37 @@ class LBFGSB(Solver):
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
         value, grads = problem.value_and_grad(start)
         first = max(float(np.abs(G).max()) for G in grads)
-        return State(pack(start), {"k": 0, "evaluations": 1, "first": first, "converged": False}, value)
+        numbers = {"k": 0, "evaluations": 1, "first": first, "converged": False, "unit": unit(problem)}
+        return State(pack(start), numbers, value)
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         from scipy.optimize import minimize
 
         sizes = [A.shape for A in state.factors]
+        # SciPy's first step has length 1: its variables are in units of a typical entry, whatever the data's unit
+        size = float(state.numbers["unit"])
 
         def split(v: Array) -> list[Array]:
-            cuts = np.cumsum([a * b for a, b in sizes])[:-1]
-            return [p.reshape(shape).astype(problem.dtype) for p, shape in zip(np.split(v, cuts), sizes, strict=True)]
+            parts = np.split(size * v, np.cumsum([a * b for a, b in sizes])[:-1])
+            shaped = [p.reshape(shape).astype(problem.dtype) for p, shape in zip(parts, sizes, strict=True)]
+            return [np.clip(A, *problem.bounds(n)) for n, A in enumerate(shaped)]  # rounding must not cross a bound
 
         def both(v: Array) -> tuple[float, Array]:
             value, grads = problem.value_and_grad(split(v))
-            return value, np.concatenate([G.ravel() for G in grads]).astype(np.float64)
+            return value, size * np.concatenate([G.ravel() for G in grads]).astype(np.float64)
 
         lows = np.concatenate([np.full(A.size, problem.bounds(n)[0]) for n, A in enumerate(state.factors)])
         highs = np.concatenate([np.full(A.size, problem.bounds(n)[1]) for n, A in enumerate(state.factors)])
         result = minimize(
             both,
-            np.concatenate([A.ravel() for A in state.factors]).astype(np.float64),
+            np.concatenate([A.ravel() for A in state.factors]).astype(np.float64) / size,
             jac=True,
             method="L-BFGS-B",
-            bounds=None if np.isinf(lows).all() and np.isinf(highs).all() else np.stack([lows, highs], axis=1),
+            bounds=None if np.isinf(lows).all() and np.isinf(highs).all() else np.stack([lows, highs], axis=1) / size,
             options={
                 "maxiter": self.burst,
                 "maxcor": self.memory,
-                "gtol": self.gtol * state.numbers["first"],
+                "gtol": self.gtol * size * state.numbers["first"],
                 "ftol": 0.0,
                 "maxfun": 20 * self.burst,
             },

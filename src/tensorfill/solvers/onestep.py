@@ -50,7 +50,7 @@ class OneStep(Solver):
             return "the paper's one-step update has no tensor-space prior"
         for n, p in problem.modes:
             rest = p.nonsmooth
-            if rest is not None and not (self.project and rest.bounds == (0.0, np.inf) and rest.value is not None):
+            if rest is not None and not (self.project and rest.name == "nonnegative"):
                 return f"mode {n} has {type(p).__name__}, which has no gradient"
         return None
 

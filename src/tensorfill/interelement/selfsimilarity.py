@@ -1,0 +1,251 @@
+"""Self-similarity: small patches of a picture have look-alikes nearby, and a group of look-alikes is nearly low-rank.
+
+Design: not a penalty with a gradient but a filter, the (approximate) proximal map of sum over groups of
+sum_i log s_i, where s_i are the singular values of a group's matrix (patches x pixels, less their mean). With
+`observed`, the filter takes those entries as data and all others as unknown: the same penalty, majorised by a
+quadratic at X, is minimised given the data, which needs one small linear system per place in a patch and gets in a few
+passes where filtering and pasting gets in many. Channels are coupled by the covariance that X itself shows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+SLAB = 8  # rows of reference patches per task: fixed, so that the answer does not depend on the number of threads
+BLOCK = 4  # channels that are coupled; more are served block by block, with the same groups
+GUIDES = 3  # principal channels in which many channels are compared
+MOST = 64  # data used at one place of a patch: the work grows with its cube
+
+
+@dataclass(frozen=True)
+class SelfSimilarity:
+    """Groups of similar patches of X are low-rank.
+
+    Parameters
+    ----------
+    patch
+        Side of the square patches, in pixels.
+    stride
+        Distance between the reference patches, at most `patch`.
+    group
+        Patches in a group, the reference included.
+    radius
+        How far from the reference its look-alikes are sought, in pixels.
+    modes
+        The two modes that are positions: rows and columns of a picture. All other modes (colours, bands, frames) are
+        channels, which the patches hold together.
+    """
+
+    name: ClassVar[str] = "self-similarity"
+
+    patch: int = 6
+    stride: int = 4
+    group: int = 48
+    radius: int = 12
+    modes: tuple[int, int] = (0, 1)
+
+    def __post_init__(self) -> None:
+        for what, least in (("patch", 2), ("stride", 1), ("group", 2), ("radius", 1)):
+            got = getattr(self, what)
+            if not isinstance(got, int | np.integer) or got < least:
+                msg = f"{what} of SelfSimilarity must be a whole number >= {least}; got {got!r}."
+                raise ValueError(msg)
+        if self.stride > self.patch:
+            msg = (
+                f"stride of SelfSimilarity must be <= patch, or pixels are left out; got {self.stride} > {self.patch}."
+            )
+            raise ValueError(msg)
+        if len(self.modes) != 2:
+            msg = f"modes of SelfSimilarity must name two modes that are positions; got {self.modes}."
+            raise ValueError(msg)
+
+    def settings(self) -> dict[str, Any]:
+        """Name and parameters, JSON-able."""
+        return {"name": self.name, **dataclasses.asdict(self)}
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Raise ValueError, with a sentence, if X of this shape has no patches."""
+        N = len(shape)
+        if N < 2 or any(not -N <= m < N for m in self.modes) or self.modes[0] % N == self.modes[1] % N:
+            msg = f"SelfSimilarity needs two different modes that are positions; got modes {self.modes}, shape {shape}."
+            raise ValueError(msg)
+        for m in self.modes:
+            if shape[m] < self.patch:
+                msg = (
+                    f"mode {m % N} of X must have at least {self.patch} positions, the side of a patch; got {shape[m]}."
+                    f" Use a smaller patch, or leave SelfSimilarity out where modes are not positions."
+                )
+                raise ValueError(msg)
+
+    def match(self, X: Array, *, threads: int = 1) -> Array:
+        """Groups of similar patches, (rows, columns, K), int32: reuse them in `denoise` while X changes little."""
+        from tensorfill.interelement._selfsimilarity_kernels import match
+
+        self.check(X.shape)
+        picture, _ = _picture(X, self.modes)
+        guide = _guide(picture)
+        H, W, _ = guide.shape
+        ys, xs = _grid(H, self.patch, self.stride), _grid(W, self.patch, self.stride)
+        # a corner sees the fewest candidates
+        K = min(self.group, (min(self.radius, H - self.patch) + 1) * (min(self.radius, W - self.patch) + 1))
+        out = np.empty((len(ys), len(xs), K), np.int32)
+
+        def task(a: int) -> None:
+            match(guide, ys[a : a + SLAB], xs, self.patch, self.radius, out[a : a + SLAB])
+
+        _each(task, range(0, len(ys), SLAB), threads)
+        return out
+
+    def denoise(
+        self,
+        X: Array,
+        sigma: float,
+        *,
+        observed: Array | None = None,
+        noise: float | Array = 0.0,
+        groups: Array | None = None,
+        threads: int = 1,
+    ) -> Array:
+        """X with the noise of standard deviation `sigma` filtered out; a new array of X's shape.
+
+        Parameters
+        ----------
+        X : finite array
+        sigma
+            How far X is from the truth, in units of X; > 0.
+        observed : bool array of X's shape, optional
+            Where X is data. All other entries are replaced by what the data and the look-alikes say, and serve only
+            to find and to describe these; `sigma` is then how far they are off.
+        noise
+            Standard deviation of the data themselves, one number or one per entry.
+        groups
+            From `match`; found on X if not given.
+        threads
+            Same bits for any number.
+        """
+        X = np.asarray(X)
+        self.check(X.shape)
+        sigma = _positive(sigma)
+        if not np.isfinite(X).all():
+            at = tuple(int(i) for i in np.argwhere(~np.isfinite(X))[0])
+            msg = f"X must be finite for SelfSimilarity; got {X[at]} at index {at}. Fill it first."
+            raise ValueError(msg)
+        groups = self.match(X, threads=threads) if groups is None else groups
+        level = float(X.mean(dtype=np.float64))
+        picture, back = _picture(X, self.modes)
+        scaled = ((picture - level) / sigma).astype(np.float32)
+        if observed is None:
+            task = [(part, None, None) for part in _blocks(scaled, X, self.modes)]
+        else:
+            variance = np.broadcast_to(np.square(np.asarray(noise, dtype=np.float64) / sigma), X.shape)
+            masks = _blocks(_picture(np.asarray(observed, dtype=bool), self.modes)[0], X, self.modes)
+            noises = _blocks(_picture(variance, self.modes)[0].astype(np.float32), X, self.modes)
+            task = list(zip(_blocks(scaled, X, self.modes), masks, noises, strict=True))  # type: ignore[arg-type]
+        out = np.concatenate([self._filter(*t, groups, threads) for t in task], axis=2)
+        dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
+        return back(out.astype(np.float64) * sigma + level).astype(dtype)
+
+    def _filter(self, X: Array, mask: Array | None, noise: Array | None, groups: Array, threads: int) -> Array:
+        """One block of channels (H, W, C), in units of sigma."""
+        from tensorfill.interelement import _selfsimilarity_kernels as kernels
+
+        H, W, C = X.shape
+        ys = _grid(H, self.patch, self.stride)
+        channels = _channel_covariance(X)
+        most = int(min(MOST, groups.shape[2] * C))
+
+        def task(a: int) -> tuple[int, Array, Array]:
+            mine = ys[a : a + SLAB]
+            first = max(0, int(mine[0]) - self.radius)
+            last = min(H, int(mine[-1]) + self.radius + self.patch)
+            num, den = np.zeros((last - first, W, C), np.float32), np.zeros((last - first, W), np.float32)
+            sums, part = (first, num, den), groups[a : a + SLAB]
+            if mask is None or noise is None:
+                kernels.threshold(X, part, self.patch, sums)
+            else:
+                kernels.condition(X, mask, noise, part, self.patch, channels, most, sums)
+            return sums
+
+        num, den = np.zeros((H, W, C)), np.zeros((H, W))
+        for first, n, d in _each(task, range(0, len(ys), SLAB), threads):
+            num[first : first + len(n)] += n
+            den[first : first + len(d)] += d
+        return num / den[..., None]
+
+
+def _positive(sigma: float) -> float:
+    if not (np.isfinite(sigma) and sigma > 0):
+        msg = f"sigma of SelfSimilarity.denoise must be a finite number > 0; got {sigma!r}."
+        raise ValueError(msg)
+    return float(sigma)
+
+
+def _each(task: Callable[[int], Any], items: range, threads: int) -> list[Any]:
+    """Task of every item, in order; over threads if asked for (the kernels release the interpreter lock)."""
+    if threads <= 1 or len(items) < 2:
+        return [task(i) for i in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(task, items))
+
+
+def _order(shape: tuple[int, ...], modes: tuple[int, int]) -> list[int]:
+    """Position modes first, then channels with the shortest mode last: colours stay side by side in a video."""
+    positions = [m % len(shape) for m in modes]
+    rest = [n for n in range(len(shape)) if n not in positions]
+    return positions + sorted(rest, key=lambda n: -shape[n])
+
+
+def _picture(X: Array, modes: tuple[int, int]) -> tuple[Array, Callable[[Array], Array]]:
+    """X as (H, W, C), and the way back."""
+    order = _order(X.shape, modes)
+    moved = X.transpose(order)
+
+    def back(picture: Array) -> Array:
+        return np.ascontiguousarray(picture.reshape(moved.shape).transpose(np.argsort(order)))
+
+    return moved.reshape(*moved.shape[:2], -1), back
+
+
+def _blocks(picture: Array, X: Array, modes: tuple[int, int]) -> list[Array]:
+    """Contiguous blocks of at most BLOCK channels, along the shortest mode."""
+    C = picture.shape[2]
+    shortest = X.shape[_order(X.shape, modes)[-1]] if X.ndim > 2 else 1
+    size = shortest if 1 < shortest <= BLOCK else BLOCK
+    return [np.ascontiguousarray(b) for b in np.array_split(picture, max(1, -(-C // size)), axis=2)]
+
+
+def _guide(picture: Array) -> Array:
+    """What patches are compared by, (H, W, C'), float32: the picture, or its principal channels if it has many."""
+    H, W, C = picture.shape
+    flat = picture.reshape(-1, C).astype(np.float64)
+    flat = flat - flat.mean(axis=0)
+    # float32 squares must neither overflow nor vanish, whatever the unit: a power of two changes no other bit
+    size = float(np.abs(flat).max())
+    flat = flat / 2.0 ** np.round(np.log2(size)) if size > 0 else flat
+    if C > BLOCK:
+        _, U = np.linalg.eigh(flat.T @ flat)
+        flat = flat @ U[:, ::-1][:, :GUIDES]
+    return np.ascontiguousarray(flat.reshape(H, W, -1), dtype=np.float32)
+
+
+def _channel_covariance(X: Array) -> Array:
+    """How channels change together from pixel to pixel: (C, C), mean of the diagonal 1."""
+    C = X.shape[2]
+    d = np.concatenate([np.diff(X, axis=m).reshape(-1, C) for m in (0, 1)]).astype(np.float64)
+    V = d.T @ d
+    trace = float(np.trace(V))
+    return np.asarray(V * (C / trace) if trace > 0 else np.eye(C), dtype=np.float32)
+
+
+def _grid(length: int, patch: int, stride: int) -> NDArray[np.int64]:
+    """Corners of the reference patches along one mode: every pixel is in one of them."""
+    return np.unique(np.append(np.arange(0, length - patch + 1, stride), length - patch))
