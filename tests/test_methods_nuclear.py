@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+
 import numpy as np
 import pytest
 
@@ -462,3 +465,11 @@ class TestEvery:
         setting = "tol" if hasattr(cls, "tol") else "eps"
         with pytest.raises(ValueError, match=f"{setting} of method '{name}' must be a number > 0; got -1"):
             cls(**{setting: -1})
+
+    def test_settings_are_plain(self, name):
+        """Arrays given as weights become tuples: the settings go into JSON, and cannot change under the method."""
+        given = {"alpha": np.ones(3), "w": np.ones(3), "lam": np.ones(3), "directions": np.arange(2)}
+        fields = {f.name for f in dataclasses.fields(METHODS[name])}
+        method = METHODS[name](**{key: value for key, value in given.items() if key in fields})
+        assert json.loads(json.dumps(method.settings()))
+        assert hash(method) == hash(dataclasses.replace(method))

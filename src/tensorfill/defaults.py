@@ -47,8 +47,8 @@ def prior_for(obs: Observations, given: NumericalPrior | str | None) -> Numerica
     sizes = np.abs(obs.values[obs.values != 0])
     if hasattr(prior, "floor") and prior.x_domain.high == np.inf and len(sizes):
         size = float(np.median(sizes))
-        low = dataclasses.replace(prior, floor=min(prior.floor, 1e-3 * size))  # type: ignore[call-arg]
-        return dataclasses.replace(low, floor=min(prior.floor, 1e-3 * low.start(size)))  # type: ignore[call-arg]
+        low = dataclasses.replace(prior, floor=1e-3 * size)  # type: ignore[call-arg]
+        return dataclasses.replace(low, floor=1e-3 * low.start(size))  # type: ignore[call-arg]
     return prior
 
 

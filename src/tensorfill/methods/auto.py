@@ -80,7 +80,7 @@ class Auto(Method):
             smooth=default_smooth(obs, prior) if given is None else given,
             ridge=default_ridge(obs, prior) if self.ridge is None else float(self.ridge),
             ridge_given=self.ridge is not None,
-            solver=table_solver(self.solver),
+            solver=table_solver(self.solver, prior),
             held_out=default_held_out(obs) if self.held_out is None else self.held_out,
             starts=self.starts,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 
@@ -11,7 +12,7 @@ def check_above(method: Any, low: float, *names: str, included: bool = False) ->
     sign = ">=" if included else ">"
     for name in names:
         value = getattr(method, name)
-        fits = isinstance(value, int | float) and math.isfinite(value)
+        fits = isinstance(value, Real) and math.isfinite(value)
         if not fits or not (value >= low if included else value > low):
             msg = f"{name} of method {method.name!r} must be a number {sign} {low:g}; got {value!r}."
             raise ValueError(msg)
@@ -23,3 +24,12 @@ def check_one_of(method: Any, name: str, *options: str) -> None:
     if value not in options:
         msg = f"{name} of method {method.name!r} must be one of {', '.join(options)}; got {value!r}."
         raise ValueError(msg)
+
+
+def keep_as_tuples(method: Any, *names: str) -> None:
+    """Turn the named settings, sequences of numbers or None, into tuples: lists and arrays must not change later."""
+    for name in names:
+        value = getattr(method, name)
+        if value is not None:
+            plain = tuple(v.item() if hasattr(v, "item") else v for v in value)
+            object.__setattr__(method, name, plain)

@@ -10,17 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.methods.base import METHODS, Dense
-from tensorfill.methods.checks import check_above
-from tensorfill.methods.nuclear import NuclearMethod, relative_change
-from tensorfill.methods.thresholding import (
-    fold,
-    lowered_values,
-    mean_filled,
-    mode_weights,
-    spectral_norm,
-    svt,
-    unfold,
-)
+from tensorfill.methods.checks import check_above, keep_as_tuples
+from tensorfill.methods.nuclear import NuclearMethod, mean_filled, mode_weights, relative_change
+from tensorfill.methods.thresholding import fold, lowered_values, spectral_norm, svt, unfold
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
 
@@ -80,6 +72,7 @@ class FaLRTC(NuclearMethod):
     eps: float = 1e-5
 
     def __post_init__(self) -> None:
+        keep_as_tuples(self, "alpha")
         check_above(self, 0, "smoothing", "eps")
 
     def start(self, data: Dense, rng: np.random.Generator) -> State:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.methods.base import METHODS, Dense
-from tensorfill.methods.checks import check_above
-from tensorfill.methods.nuclear import NuclearMethod, paste, relative_change
-from tensorfill.methods.thresholding import fold, mean_filled, mode_weights, svt, unfold
+from tensorfill.methods.checks import check_above, keep_as_tuples
+from tensorfill.methods.nuclear import NuclearMethod, mean_filled, mode_weights, paste, relative_change
+from tensorfill.methods.thresholding import fold, svt, unfold
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
 
@@ -47,6 +47,7 @@ class HaLRTC(NuclearMethod):
     eps: float = 1e-5
 
     def __post_init__(self) -> None:
+        keep_as_tuples(self, "alpha")
         check_above(self, 0, "rho", "eps")
         check_above(self, 1, "growth", included=True)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Dense
-from tensorfill.methods.checks import check_above
+from tensorfill.methods.checks import check_above, keep_as_tuples
 from tensorfill.methods.differences import reflected_adjoint, reflected_difference
 from tensorfill.methods.nuclear import NuclearMethod, paste
 from tensorfill.methods.thresholding import fold, has_channels, mean_filled, mode_weights, svt, unfold
@@ -75,6 +75,7 @@ class LRTVPDS(NuclearMethod):
     tol: float = 1e-5
 
     def __post_init__(self) -> None:
+        keep_as_tuples(self, "w", "lam", "box")
         check_above(self, 0, "a", "b", "delta", included=True)
         check_above(self, 0, "tol")
         if self.box is not None and not self.box[0] < self.box[1]:

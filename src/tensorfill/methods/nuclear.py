@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,27 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.base import ArrayMethod, Dense
 
 Array = NDArray[Any]
+
+
+def has_channels(shape: Sequence[int]) -> bool:
+    """Is it a shape of pictures or film: a last mode of at most 4 (colours) behind longer ones?"""
+    return len(shape) >= 3 and shape[-1] <= 4 and min(shape[:-1]) > 4
+
+
+def mode_weights(shape: Sequence[int], given: Sequence[float] | None = None, channel: float = 1e-3) -> Array:
+    """Weights of the modes, summing to 1: `given`, or equal ones but for `channel` on a colour mode."""
+    weights = np.ones(len(shape)) if given is None else np.asarray(given, dtype=float)
+    if weights.shape != (len(shape),) or not np.all(weights >= 0) or not weights.sum() > 0:
+        msg = f"alpha must hold one weight >= 0 for each of the {len(shape)} modes, not all 0; got {given}."
+        raise ValueError(msg)
+    if given is None and has_channels(shape):
+        weights[-1] = channel
+    return weights / weights.sum()
+
+
+def mean_filled(T: Array, O: NDArray[np.bool_]) -> Array:  # noqa: E741
+    """T with the mean of the observed entries in the gaps: where the nuclear-norm methods start."""
+    return np.where(O, T, T[O].mean())
 
 
 def paste(X: Array, data: Dense) -> Array:

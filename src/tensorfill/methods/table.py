@@ -29,13 +29,15 @@ from tensorfill.solvers.fit import ENDED_EARLY, Fit, rms_error, solve
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
+from tensorfill.solvers.multiplicative import Multiplicative
 
 Array = NDArray[Any]
 
 FEWEST = 30  # with fewer observations nothing can be held out: the means it is
 FEW = 5000  # with fewer, one split leaves too much to chance
+NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 LADDER = (1, 2, 3, 5, 8, 12, 18, 26, 38, 55, 80)
-STOPPING = Stopping(max_iter=200, tol=1e-7, patience=5)
+STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 
 
 @dataclass(frozen=True)
@@ -116,7 +118,9 @@ class Contest:
         for k, (kept, aside) in enumerate(self.folds):
             problem = table_problem(kept, self.recipe, rank, ridge)
             rng = np.random.default_rng([self.run.seed, 1 + start])
-            fit = Fit(problem, self.recipe.solver, initial_factors(problem, first_guess(problem), rng), aside)
+            fit = Fit(
+                problem, self.recipe.solver, initial_factors(problem, first_guess(problem), rng, noise=NOISE), aside
+            )
             left = self.left()
             stopping = replace(
                 STOPPING,
@@ -220,7 +224,7 @@ def _fit_all(
     done = solve(
         problem,
         recipe.solver,
-        init=initial_factors(problem, first_guess(problem), rng),
+        init=initial_factors(problem, first_guess(problem), rng, noise=NOISE),
         stopping=Stopping(max_iter=longest_of(run), tol=1e-7, seconds=run.seconds)
         if limit is None
         else Stopping(max_iter=limit, tol=0.0),
@@ -252,6 +256,10 @@ def longest_of(run: Run) -> int:
     return STOPPING.max_iter if run.max_iter is None else run.max_iter
 
 
-def table_solver(given: Solver | str | None) -> Solver:
-    """The user's, or L-BFGS-B in short bursts, so that held-out entries are looked at often."""
-    return LBFGSB(burst=5, memory=10) if given is None else SOLVERS.make(given)
+def table_solver(given: Solver | str | None, prior: NumericalPrior) -> Solver:
+    """The user's; else multiplicative sweeps where x must be positive, for a loss that is steep towards zero leads
+    line searches astray; else L-BFGS-B in short bursts, so that held-out entries are looked at often.
+    """
+    if given is not None:
+        return SOLVERS.make(given)
+    return Multiplicative() if prior.majoriser and prior.x_domain.low >= 0 else LBFGSB(burst=5, memory=10)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, ArrayMethod, Dense
-from tensorfill.methods.checks import check_above, check_one_of
+from tensorfill.methods.checks import check_above, check_one_of, keep_as_tuples
 from tensorfill.methods.differences import circular_adjoint, circular_difference, circular_spectrum
-from tensorfill.methods.nuclear import paste
-from tensorfill.methods.thresholding import mean_filled, prox_tubal
+from tensorfill.methods.nuclear import mean_filled, paste
+from tensorfill.methods.thresholding import prox_tubal
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
 
@@ -59,6 +59,7 @@ class TCTV(ArrayMethod):
     tol: float = 1e-4
 
     def __post_init__(self) -> None:
+        keep_as_tuples(self, "directions")
         check_one_of(self, "transform", "dct", "dft")
         check_above(self, 0, "mu", "tol")
         check_above(self, 1, "growth", included=True)

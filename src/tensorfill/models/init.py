@@ -22,7 +22,11 @@ INITS = ("uniform", "scaled", "constant", "means")
 
 
 def initial_factors(
-    problem: Problem, init: str | Sequence[Array] = "scaled", rng: np.random.Generator | None = None
+    problem: Problem,
+    init: str | Sequence[Array] = "scaled",
+    rng: np.random.Generator | None = None,
+    *,
+    noise: float = 0.05,
 ) -> list[Array]:
     """Starting factors [(I_n, R)].
 
@@ -31,6 +35,7 @@ def initial_factors(
            "constant"  one constant component at the data's mean, the others small noise
            "means"     the per-mode means as a low-rank model, the other components small noise
            or a list of arrays, which is checked and copied
+    noise : size of the small noise, relative to a typical factor entry
     """
     rng = rng if rng is not None else np.random.default_rng(0)
     if not isinstance(init, str):
@@ -40,9 +45,9 @@ def initial_factors(
     elif init == "scaled":
         factors = _scaled(problem, rng)
     elif init == "constant":
-        factors = _constant(problem, rng)
+        factors = _constant(problem, rng, noise)
     elif init == "means":
-        factors = _means(problem, rng)
+        factors = _means(problem, rng, noise)
     else:
         msg = f"init must be one of {', '.join(INITS)}, or a list of factors; got {init!r}."
         raise ValueError(msg)
@@ -66,7 +71,7 @@ def unit(problem: Problem) -> float:
     return typical(problem.observations, problem.prior)[1] ** (1.0 / len(problem.shape))
 
 
-def _noise(problem: Problem, rng: np.random.Generator, relative: float = 0.05) -> list[Array]:
+def _noise(problem: Problem, rng: np.random.Generator, relative: float) -> list[Array]:
     scale = relative * unit(problem)
     return [scale * rng.standard_normal((length, problem.rank)) for length in problem.shape]
 
@@ -82,9 +87,9 @@ def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
     return factors
 
 
-def _constant(problem: Problem, rng: np.random.Generator) -> list[Array]:
+def _constant(problem: Problem, rng: np.random.Generator, noise: float) -> list[Array]:
     x0, _ = typical(problem.observations, problem.prior)
-    factors = _noise(problem, rng)
+    factors = _noise(problem, rng, noise)
     if x0 == 0:  # a component of zeros would stay zero for ever
         return factors
     size = abs(x0) ** (1.0 / len(problem.shape))
@@ -93,9 +98,9 @@ def _constant(problem: Problem, rng: np.random.Generator) -> list[Array]:
     return factors
 
 
-def _means(problem: Problem, rng: np.random.Generator) -> list[Array]:
+def _means(problem: Problem, rng: np.random.Generator, noise: float) -> list[Array]:
     """Main effects as a CP model: multiplicative (one component) where x must be positive, else additive (N + 1)."""
-    factors = _noise(problem, rng)
+    factors = _noise(problem, rng, noise)
     x0, _ = typical(problem.observations, problem.prior)
     effects = mode_effects(problem)
     N = len(problem.shape)
