@@ -15,13 +15,13 @@ from tensorfill.methods.falrtc import FaLRTC, smoothed, smoothed_value
 from tensorfill.methods.halrtc import HaLRTC
 from tensorfill.methods.lrtc_tnn import LRTCTNN
 from tensorfill.methods.lrtv_pds import LRTVPDS, clip_lengths
+from tensorfill.methods.nuclear import mode_weights
 from tensorfill.methods.silrtc import SiLRTC
 from tensorfill.methods.tctv import TCTV
 from tensorfill.methods.thresholding import (
     eigh_above,
     fold,
     lowered_values,
-    mode_weights,
     prox_tubal,
     safe_eigh,
     safe_svd,

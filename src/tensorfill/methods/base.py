@@ -123,6 +123,12 @@ class ArrayMethod(Method):
         """The completed tensor in the scaled units, full shape. Observed entries are pasted by the caller."""
         raise NotImplementedError
 
+    def check(self, obs: Observations) -> None:
+        if obs.weights is not None:
+            msg = f'method {self.name!r} has no weights; got some. Use method="auto", or leave them out.'
+            raise ValueError(msg)
+        super().check(obs)
+
     def complete(self, obs: Observations, run: Run) -> Completion:
         self.check(obs)
         if obs.weights is not None:

@@ -2,7 +2,7 @@
 
 Signed factors under a loss that reaches below zero, quadratic variation on the factors of the smooth modes, a little
 ridge on all, and a little isotropic total variation on X itself; Adam on a cosine schedule from one constant component
-and small noise.
+and small noise. Then a few passes of self-similarity over the result.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ import numpy as np
 from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
 from tensorfill.defaults import interelement_priors, stiffness
+from tensorfill.interelement.selfsimilarity import SelfSimilarity
 from tensorfill.interelement.tensorspace import IsotropicTV, opponent
 from tensorfill.methods.base import Run
+from tensorfill.methods.non_local import Refinement, available_threads, default_denoiser, default_sigmas
 from tensorfill.models.init import typical
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
+from tensorfill.record import History
 from tensorfill.solvers.adam import Adam
 from tensorfill.solvers.base import SOLVERS, Solver
-from tensorfill.solvers.fit import solve
+from tensorfill.solvers.fit import ENDED_EARLY, solve
 from tensorfill.solvers.loop import Stopping
+from tensorfill.solvers.loop import run as run_loop
 
 # Dimensionless: times what one entry tells about itself (`defaults.stiffness`). Tuned on three pictures at 60, 90 and
 # 99 % missing with masks of their own; nothing here looks at what is being scored.
@@ -42,6 +46,7 @@ class FieldRecipe:
     ridge: float
     tv: float
     solver: Solver
+    passes: int
 
 
 def field_recipe(
@@ -55,6 +60,7 @@ def field_recipe(
     ridge: float | None,
     tv: float | None,
     solver: Solver | str | None,
+    passes: int,
 ) -> FieldRecipe:
     """What the user gave, and the defaults for the rest; `modes` are the smooth ones."""
     information, entry = stiffness(obs, prior)
@@ -71,6 +77,7 @@ def field_recipe(
         RIDGE * unit if ridge is None else float(ridge),
         TV * few if tv is None else float(tv),
         Adam(rate=RATE, steps=EVALUATIONS) if solver is None else SOLVERS.make(solver),
+        passes,
     )
 
 
@@ -120,5 +127,48 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
         resume=run.resume,
     )
     settings = {"rank": recipe.rank, "smooth": {str(n): v for n, v in recipe.smooth.items()}, "ridge": recipe.ridge}
-    settings |= {"tv": recipe.tv, "solver": recipe.solver.name, "seed": run.seed}
-    return replace(done, method=method, settings=settings)
+    settings |= {"tv": recipe.tv, "passes": recipe.passes, "solver": recipe.solver.name, "seed": run.seed}
+    done = replace(done, method=method, settings=settings)
+    if recipe.passes < 1 or done.status in ENDED_EARLY or cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
+        return done
+    return _refined(done, recipe, run)
+
+
+def cannot_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...]) -> str | None:
+    """Why self-similarity cannot serve here, without a full stop; None if it can."""
+    if len(modes) < 2:
+        return "self-similarity needs two modes that are positions, like rows and columns; name them with smooth={...}"
+    if np.isfinite(prior.t_domain.high):
+        return f"self-similarity compares values, and under {type(prior).__name__} an entry is only a yes or a no"
+    patch = SelfSimilarity.patch
+    if min(obs.shape[m] for m in modes[:2]) < patch:
+        return f"self-similarity needs at least {patch} rows and columns; got shape {obs.shape}"
+    return None
+
+
+def _refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
+    """The completion after passes of self-similarity over its first two smooth modes; its history goes on."""
+    obs, rows = done.observations, done.history.rows
+    first, second = sorted(tuple(recipe.smooth)[:2])
+    t = obs.values.astype(np.float64)
+    passes = Refinement(
+        t,
+        obs.mask,
+        done.estimate,
+        default_denoiser(obs.share, (first, second)),
+        default_sigmas(t, recipe.passes),
+        threads=available_threads(),
+    )
+    left = None if run.seconds is None else max(run.seconds - done.seconds, 1e-9)
+    outcome = run_loop(
+        passes,
+        stopping=Stopping(max_iter=recipe.passes, tol=0.0, seconds=left),
+        rng=np.random.default_rng(run.seed),
+        callback=run.callback,
+        checkpoint=None if run.checkpoint is None else f"{run.checkpoint}.refine",
+        resume=run.resume,
+        fingerprint=f"refine {obs.shape} {obs.nnz} {float(t.sum())!r} {passes.sigmas}",
+    )
+    k, seconds = rows[-1].iteration, rows[-1].seconds
+    more = tuple(replace(r, iteration=k + r.iteration, seconds=seconds + r.seconds) for r in outcome.history.rows[1:])
+    return replace(done, dense=outcome.state.arrays["X"], history=History(rows + more), status=outcome.status)

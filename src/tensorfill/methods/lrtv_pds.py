@@ -13,8 +13,8 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above, keep_as_tuples
 from tensorfill.methods.differences import reflected_adjoint, reflected_difference
-from tensorfill.methods.nuclear import NuclearMethod, paste
-from tensorfill.methods.thresholding import fold, has_channels, mean_filled, mode_weights, svt, unfold
+from tensorfill.methods.nuclear import NuclearMethod, has_channels, mean_filled, mode_weights, paste
+from tensorfill.methods.thresholding import fold, svt, unfold
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
 

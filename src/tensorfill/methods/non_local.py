@@ -3,12 +3,15 @@
     minimise over X, Z   L1(X on the mask) + |X - Z|^2 / (2 sigma^2) + self-similarity(Z),   sigma falling
 
 Z by the filter, X by a data step: entry by entry, `argmin nll(t, x) + (x - z)^2 / (2 sigma^2)`, or t itself where
-the data are exact. At the missing entries X = Z.
+the data are exact. At the missing entries X = Z. The passes run in the same loop as every solver, so they stop,
+checkpoint and resume like one.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,10 @@ from numpy.typing import NDArray
 
 from tensorfill.interelement.selfsimilarity import SelfSimilarity
 from tensorfill.numerical.base import NumericalPrior
+from tensorfill.record import History, Status
+from tensorfill.solvers.base import State
+from tensorfill.solvers.loop import Stopping
+from tensorfill.solvers.loop import run as run_loop
 
 Array = NDArray[Any]
 
@@ -30,10 +37,14 @@ Callback = Callable[[int, Array], object]
 
 
 def default_sigmas(values: Array, passes: int = PASSES) -> list[float]:
-    """Falling geometrically, in units of the spread of the observed values (outliers do not count)."""
+    """Falling geometrically, in units of the spread of the observed values (outliers do not count).
+
+    With three passes or fewer there is no time to begin coarse and end fine: half the way at either end.
+    """
     low, high = np.quantile(values, (0.001, 0.999))
     spread = float(high - low) or float(np.ptp(values)) or 1.0
-    return [float(s) for s in spread * np.geomspace(FIRST, LAST, passes)]
+    first, last = (FIRST, LAST) if passes > 3 else (FIRST / 2, LAST * 2)
+    return [float(s) for s in spread * np.geomspace(first, last, passes)]
 
 
 def default_denoiser(share: float, modes: tuple[int, int] = (0, 1)) -> SelfSimilarity:
@@ -63,6 +74,43 @@ def proximal_step(prior: NumericalPrior, t: Array) -> DataStep:
         return 0.5 * (low + high)
 
     return step
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Passes of the filter over a completion: what the loop drives. t (nnz,) are the observed values."""
+
+    t: Array
+    mask: Array
+    start: Array
+    denoiser: SelfSimilarity
+    sigmas: Sequence[float]
+    data_step: DataStep | None = None
+    noise: float | Array = 0.0
+    rematch: int = REMATCH
+    threads: int = 1
+
+    def init(self, rng: np.random.Generator) -> State:
+        X = np.zeros(self.start.shape)
+        X[~self.mask] = self.start[~self.mask]
+        X[self.mask] = self.t
+        return State({"X": X}, {"k": 0})
+
+    def step(self, state: State, rng: np.random.Generator) -> State:
+        k, X = int(state.numbers["k"]), state.arrays["X"]
+        again = k % self.rematch == 0
+        groups = self.denoiser.match(X, threads=self.threads) if again else state.arrays["groups"]
+        sigma = float(self.sigmas[k])
+        Z = self.denoiser.denoise(X, sigma, observed=self.mask, noise=self.noise, groups=groups, threads=self.threads)
+        X = np.clip(Z, self.t.min(), self.t.max())
+        X[self.mask] = self.t if self.data_step is None else self.data_step(Z[self.mask], sigma)
+        return State({"X": X, "groups": groups}, {"k": k + 1})
+
+    def score(self, state: State) -> float:
+        return np.nan
+
+    def done(self, state: State, previous: State | None) -> Status | None:
+        return Status.FINISHED if state.numbers["k"] >= len(self.sigmas) else None
 
 
 def refine(
@@ -108,22 +156,22 @@ def refine(
     denoiser = default_denoiser(float(mask.mean())) if denoiser is None else denoiser
     denoiser.check(X0.shape)
     sigmas = default_sigmas(t) if sigmas is None else sigmas
-    X = np.zeros(X0.shape)
-    X[~mask] = X0[~mask]
-    X[mask] = t
-    if mask.all() and data_step is None:
-        return X
-    low, high = t.min(), t.max()
-    groups = None
-    for k, sigma in enumerate(sigmas):
-        if groups is None or k % rematch == 0:
-            groups = denoiser.match(X, threads=threads)
-        Z = denoiser.denoise(X, sigma, observed=mask, noise=noise, groups=groups, threads=threads)
-        X = np.clip(Z, low, high)
-        X[mask] = t if data_step is None else data_step(Z[mask], float(sigma))
-        if callback is not None and callback(k, X):
-            break
-    return X
+    passes = Refinement(t, mask, X0, denoiser, sigmas, data_step, noise, rematch, threads)
+
+    def tell(state: State, history: History) -> bool:
+        k = int(state.numbers["k"])
+        return bool(k and callback is not None and callback(k - 1, state.arrays["X"]))
+
+    limit = 0 if mask.all() and data_step is None else len(sigmas)
+    rng = np.random.default_rng(0)  # nothing here is random
+    return run_loop(passes, stopping=Stopping(max_iter=limit, tol=0.0), rng=rng, callback=tell).state.arrays["X"]
+
+
+def available_threads() -> int:
+    """As many threads as this process may use; the answer does not depend on it."""
+    limit = os.environ.get("NUMBA_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, int(limit)) if limit.isdigit() and int(limit) > 0 else cores
 
 
 def _data(values: Array, mask: Array, X0: Array) -> Array:

@@ -181,11 +181,12 @@ def svt(M: Array, t: float, keep: int = 0) -> tuple[Array, Array]:
     lowered = _lowered(s, t, keep)
     with np.errstate(invalid="ignore"):
         gain = lowered / s
-    Qg, Qh = Q * gain, Q.conj().T
     n, longest = G.shape[0], max(M.shape)
     if s.size * (2 * longest - n) < n * longest:  # few vectors: two thin products are cheaper than one square factor
+        Qg, Qh = Q * gain, Q.conj().T
         return (Qg @ (Qh @ M) if wide else (M @ Qg) @ Qh), lowered
-    P = Qg @ Qh
+    half = Q * np.sqrt(gain)
+    P = half @ half.conj().T  # a product with its own transpose takes half the work
     if wide and M.flags.f_contiguous:  # the last mode's unfolding: keep its memory order for the fold
         return (M.T @ P.T).T, lowered
     return (P @ M if wide else M @ P), lowered

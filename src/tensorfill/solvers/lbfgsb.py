@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+FIRST_STEP = 0.1  # length of the first step, in units of a typical factor entry
+SHRINK, TRIES = 0.03, 4
+
 
 @SOLVERS.register("lbfgsb")
 @dataclass(frozen=True)
@@ -47,51 +50,82 @@ class LBFGSB(Solver):
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
         value, grads = problem.value_and_grad(start)
         first = max(float(np.abs(G).max()) for G in grads)
-        numbers = {"k": 0, "evaluations": 1, "first": first, "converged": False, "unit": unit(problem)}
+        numbers = {"k": 0, "evaluations": 1, "first": first, "converged": False, "unit": FIRST_STEP * unit(problem)}
         return State(pack(start), numbers, value)
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
+        size = float(state.numbers["unit"])
+        gtol = self.gtol * state.numbers["first"]
+        iterations = evaluations = 0
+        for _ in range(TRIES):
+            result = self._burst(problem, state.factors, size, size * gtol)
+            new = _split(result.x, problem, size)
+            value = problem.value(new)
+            iterations, evaluations = iterations + int(result.nit), evaluations + int(result.nfev)
+            if value < state.value:
+                break
+            size *= SHRINK  # the first step ran into a wall (below a prior's floor, say): a shorter one
+        stuck = not value < state.value
+        numbers = dict(state.numbers) | {
+            "k": state.numbers["k"] + iterations,
+            "evaluations": state.numbers["evaluations"] + evaluations,
+            # SciPy calls a line search that got nowhere a success too: look at the gradient itself
+            "converged": stuck or _slope(problem, new, result.jac / size) <= gtol,
+            "unit": size,
+        }
+        return State(pack(state.factors if stuck else new), numbers, state.value if stuck else value)
+
+    def _burst(self, problem: Problem, factors: Sequence[Array], size: float, gtol: float) -> Any:
+        """`burst` iterations of SciPy's, whose first step has length 1: its variables are in units of `size`."""
         from scipy.optimize import minimize
 
-        sizes = [A.shape for A in state.factors]
-        # SciPy's first step has length 1: its variables are in units of a typical entry, whatever the data's unit
-        size = float(state.numbers["unit"])
-
-        def split(v: Array) -> list[Array]:
-            parts = np.split(size * v, np.cumsum([a * b for a, b in sizes])[:-1])
-            shaped = [p.reshape(shape).astype(problem.dtype) for p, shape in zip(parts, sizes, strict=True)]
-            return [np.clip(A, *problem.bounds(n)) for n, A in enumerate(shaped)]  # rounding must not cross a bound
-
         def both(v: Array) -> tuple[float, Array]:
-            value, grads = problem.value_and_grad(split(v))
-            return value, size * np.concatenate([G.ravel() for G in grads]).astype(np.float64)
+            value, grads = problem.value_and_grad(_split(v, problem, size))
+            return value, size * _joined(grads)
 
-        lows = np.concatenate([np.full(A.size, problem.bounds(n)[0]) for n, A in enumerate(state.factors)])
-        highs = np.concatenate([np.full(A.size, problem.bounds(n)[1]) for n, A in enumerate(state.factors)])
-        result = minimize(
+        lows, highs = (_joined([np.full(A.shape, problem.bounds(n)[k]) for n, A in enumerate(factors)]) for k in (0, 1))
+        return minimize(
             both,
-            np.concatenate([A.ravel() for A in state.factors]).astype(np.float64) / size,
+            _joined(factors) / size,
             jac=True,
             method="L-BFGS-B",
             bounds=None if np.isinf(lows).all() and np.isinf(highs).all() else np.stack([lows, highs], axis=1) / size,
             options={
                 "maxiter": self.burst,
                 "maxcor": self.memory,
-                "gtol": self.gtol * size * state.numbers["first"],
+                "gtol": gtol,
                 "ftol": 0.0,
                 "maxfun": 20 * self.burst,
             },
         )
-        new = split(result.x)
-        value = problem.value(new)
-        stuck = not value < state.value
-        numbers = dict(state.numbers) | {"k": state.numbers["k"] + int(result.nit)}
-        numbers |= {"evaluations": state.numbers["evaluations"] + int(result.nfev)}
-        numbers |= {"converged": bool(result.success) or stuck}
-        return State(pack(state.factors if stuck else new), numbers, state.value if stuck else value)
 
     def done(self, state: State, previous: State | None) -> Status | None:
         return Status.CONVERGED if state.numbers["converged"] else None
+
+
+def _joined(factors: Sequence[Array]) -> Array:
+    """All entries in one vector, float64."""
+    return np.concatenate([np.ravel(A) for A in factors]).astype(np.float64)
+
+
+def _split(v: Array, problem: Problem, size: float) -> list[Array]:
+    """Factors in working precision, from all entries in units of `size`; rounding must not take them over a bound."""
+    out, at = [], 0
+    for n, length in enumerate(problem.shape):
+        part = size * v[at : at + length * problem.rank].reshape(length, problem.rank)
+        out.append(np.clip(part.astype(problem.dtype), *problem.bounds(n)))
+        at += part.size
+    return out
+
+
+def _slope(problem: Problem, factors: Sequence[Array], gradient: Array) -> float:
+    """Largest entry of the gradient, save where it only pushes against a bound."""
+    largest, at = 0.0, 0
+    for n, A in enumerate(factors):
+        G = gradient[at : at + A.size].reshape(A.shape)
+        largest = max(largest, float(np.abs(A - np.clip(A - G, *problem.bounds(n))).max()))
+        at += A.size
+    return largest
 
 
 def bounds_only(problem: Problem) -> str | None:
