@@ -29,6 +29,11 @@ def quick() -> bool:
     return QUICK
 
 
+def limits() -> dict[str, int]:
+    """Nothing, or few iterations in a short run."""
+    return {"max_iter": 12} if QUICK else {}
+
+
 def per_mode_means(T: Any, mask: np.ndarray) -> np.ndarray:
     """The overall mean plus how much each slice of each mode differs from it: what a careful spreadsheet would do."""
     T, seen = np.asarray(T, dtype=float), np.asarray(mask, dtype=bool)

@@ -22,8 +22,10 @@ def main():
     given = np.where(mask, digits, np.nan)
     train, test, truth, hidden = given[:count], given[count:], digits[count:], ~mask[count:]
 
-    grid = {"rank": [8] if quick() else [8, 16], "ridge": [0.3, 1.0]}
-    search = GridSearchCV(TensorImputer(prior="normal", smooth={}, max_iter=30), grid, cv=2).fit(train)
+    grid = {"rank": [8] if quick() else [8, 16], "ridge": [0.3, 0.6]}
+    search = GridSearchCV(TensorImputer(prior="normal", smooth={}, max_iter=5 if quick() else 30), grid, cv=2).fit(
+        train
+    )
     filled = {"tensorfill": search.best_estimator_.transform(test)}
     for name, other in (("feature means", SimpleImputer()), ("5 nearest", KNNImputer())):
         filled[name] = other.set_params(keep_empty_features=True).fit(train).transform(test)

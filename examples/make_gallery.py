@@ -56,7 +56,7 @@ def section(name: str, line: str) -> str:
     body = " ".join(text.split())
     return (
         f"\n## {title.rstrip('.')}\n\n{body}\n\n![{name}](gallery/{name}.png)\n\n**{line}**\n\n"
-        f'??? example "examples/{name}.py"\n\n    ```py\n    --8<-- "examples/{name}.py"\n    ```\n'
+        f'??? example "examples/{name}.py"\n\n    ``` {{ .python }}\n    --8<-- "examples/{name}.py"\n    ```\n'
     )
 
 
@@ -65,6 +65,11 @@ def lines_now() -> dict[str, str]:
     page = DOCS / "gallery.md"
     text = page.read_text() if page.exists() else ""
     return dict(re.findall(r"\(gallery/(\w+)\.png\)\n\n\*\*(.*?)\*\*", text))
+
+
+def page(lines: dict[str, str]) -> str:
+    """docs/gallery.md, given the score of each example."""
+    return HEAD + "".join(section(name, lines[name]) for name in ORDER if name in lines)
 
 
 def main() -> None:
@@ -76,7 +81,7 @@ def main() -> None:
             lines[name] = run(name, Path(folder))
             shrink(Path(folder) / f"{name}.png", DOCS / "gallery" / f"{name}.png")
             print(f"{name}: {lines[name]}")
-    (DOCS / "gallery.md").write_text(HEAD + "".join(section(name, lines[name]) for name in ORDER if name in lines))
+    (DOCS / "gallery.md").write_text(page(lines))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ and none is negative. The picture shows three days that nobody counted.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _example import folder, per_mode_means, quick, rms, save, score
+from _example import folder, limits, per_mode_means, quick, rms, save, score
 
 import tensorfill as tfl
 from tensorfill.data import samples
@@ -16,7 +16,7 @@ def main():
     out = folder()
     counts, mask = samples.metro((12, 10, 16) if quick() else (20, 21, 24), seed=0)
 
-    done = tfl.complete(counts, mask=mask, dims=("station", "day", "hour"))
+    done = tfl.complete(counts, mask=mask, dims=("station", "day", "hour"), **limits())
 
     print(done)
     hidden, means = ~mask, per_mode_means(counts, mask)

@@ -28,9 +28,10 @@ def main():
     mask = rng.random(truth.shape) > (0.5 if quick() else 0.7)
     topped = mask & (readings >= TOP)
 
-    own = tfl.complete(readings, mask=mask, prior=tfl.Custom(loss))
-    dropped = tfl.complete(readings, mask=mask & ~topped, prior=tfl.Normal(sigma=NOISE))
-    plain = tfl.complete(readings, mask=mask, prior=tfl.Normal(sigma=NOISE))
+    settings = {"rank": 2, "max_iter": 12 if quick() else 60}  # two rush hours
+    own = tfl.complete(readings, mask=mask, prior=tfl.Custom(loss), **settings)
+    dropped = tfl.complete(readings, mask=mask & ~topped, prior=tfl.Normal(sigma=NOISE), **settings)
+    plain = tfl.complete(readings, mask=mask, prior=tfl.Normal(sigma=NOISE), **settings)
 
     print(own)
     behind, dropping, plainly = (rms(done.estimate, truth, topped) for done in (own, dropped, plain))

@@ -6,7 +6,7 @@ ratings are predicted less well. Only the known ratings are stored; `done.at` lo
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _example import folder, per_mode_means, quick, save, score
+from _example import folder, limits, per_mode_means, quick, save, score
 
 import tensorfill as tfl
 from tensorfill.data import samples
@@ -20,7 +20,7 @@ def main():
 
     def error(prior):
         obs = tfl.Observations.from_coo(known, stars[mask] - 1, stars.shape, dims=("user", "item", "context"))
-        done = tfl.complete(obs, prior=prior)
+        done = tfl.complete(obs, prior=prior, **limits())
         return float(np.sqrt(np.mean((1 + done.at(hidden) - truth) ** 2))), done
 
     errors = {"per-mode means": float(np.sqrt(np.mean((per_mode_means(stars, mask)[~mask] - truth) ** 2)))}

@@ -6,7 +6,7 @@ answers to which 70 % was given, about 70 % should be yes.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _example import folder, per_mode_means, quick, save, score
+from _example import folder, limits, per_mode_means, quick, save, score
 
 import tensorfill as tfl
 from tensorfill.data import samples
@@ -22,7 +22,7 @@ def main():
     out = folder()
     answers, mask = samples.yesno((25, 20, 8) if quick() else (60, 40, 12), seed=1, missing=0.4)
 
-    done = tfl.complete(answers, mask=mask, dims=("person", "question", "week"))
+    done = tfl.complete(answers, mask=mask, dims=("person", "question", "week"), **limits())
 
     print(done)
     hidden = ~mask

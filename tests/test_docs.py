@@ -59,10 +59,12 @@ def folder(tmp_path, monkeypatch):
 def test_only_kinds_of_blocks_that_are_tested(page):
     for info, line, body in blocks(page):
         where = f"{name(page)}:{line}"
-        assert info in ("python", "py", "sh", "console", "text", ""), f"{where}: ```{info} is not run by any test"
-        if info == "py":  # the source of an example, which tests/test_examples.py runs
+        assert info in ("python", "{ .python }", "sh", "console", "text", ""), (
+            f"{where}: ```{info} is not run by any test"
+        )
+        if info == "{ .python }":  # the source of an example, which tests/test_examples.py runs
             included = re.fullmatch(r'--8<-- "(examples/\w+\.py)"\n', body)
-            assert included, f"{where}: ```py is for the source of an example; use ```python"
+            assert included, f"{where}: that is for the source of an example; use ```python"
             assert (ROOT / included[1]).exists(), where
         if info == "":
             assert "import tensorfill" not in body, f"{where}: say ```python, so that it is run"
@@ -175,6 +177,8 @@ def test_the_gallery_shows_every_example():
         assert picture.stat().st_size < 150_000
         assert f"](gallery/{example}.png)" in page
         assert f'--8<-- "examples/{example}.py"' in page
+    gallery = load(ROOT / "examples" / "make_gallery.py")
+    assert gallery.page(gallery.lines_now()) == page, "run: python examples/make_gallery.py"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

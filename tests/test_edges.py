@@ -102,15 +102,14 @@ def test_the_majoriser_lies_above_the_objective_everywhere(name):
     assert below > 100 or name == "normal"
 
 
-@pytest.mark.parametrize("name", ["poisson", "gamma", "rayleigh", "geometric"])
-def test_the_multiplicative_solver_does_not_freeze_below_the_floor(name):
-    """Zeros with x below the floor in a row that must grow: the usual step overshoots there and is not taken."""
-    T = np.array([[0.0] * 8 + [1.0]])
-    problem = tfl.Problem(tfl.Observations.from_dense(T), rank=1, prior=name, dtype=np.float64, quiet=True)
-    start = [np.array([[1e-4]]), np.ones((9, 1))]
-    solver = Multiplicative(extrapolate=0.0)
-    state = solver.init(problem, start, np.random.default_rng(0))
-    for _ in range(5):
+@pytest.mark.parametrize("name", ["poisson", "negative-binomial"])
+@pytest.mark.parametrize("seed", [2, 25, 29, 36])
+def test_the_multiplicative_solver_does_not_freeze_below_the_floor(name, seed):
+    """The usual step overshoots there and is not taken; a shorter one must be, or the run stands still for ever."""
+    problem, factors = hard_problem(name, seed)
+    solver = Multiplicative()
+    state = solver.init(problem, factors, np.random.default_rng(0))
+    for _ in range(30):
         new = solver.step(problem, state, np.random.default_rng(0))
         assert new.value < state.value
         state = new
@@ -376,7 +375,7 @@ def test_large_integers_survive_the_disk_bit_for_bit(tmp_path):
 @pytest.mark.parametrize("content", [b"junk", b"", b"PK\x03\x04 cut off"])
 def test_a_file_that_is_none_of_ours_gets_a_sentence(content, tmp_path):
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(ValueError, match="must be a file written by Completion.save"):
+    with pytest.raises(ValueError, match=r"must be a file written by Completion\.save"):
         tfl.Completion.load(tmp_path / "x.npz")
 
 
@@ -389,19 +388,21 @@ def table(seed=0, shape=(14, 12, 10)):
     return mean * rng.gamma(20.0, 1 / 20.0, shape), rng.random(shape) < 0.5
 
 
-@pytest.mark.parametrize("c", [1e-22, 1e-9, 1e9, 1e22])
+@pytest.mark.parametrize("c", [1e-22, 1e22])
 def test_the_unit_of_the_data_does_not_matter(c):
-    T, mask = table()
+    T, mask = table(shape=(10, 9, 8))
     y, x = np.mgrid[0:30, 0:28] / 28
     field = np.stack([2 + np.sin(5 * x + k) * np.cos(4 * y - k) for k in range(3)], axis=2)
     seen = np.random.default_rng(1).random(field.shape) < 0.4
-    for data, known, kw in ((T, mask, {"rank": 2}), (field, seen, {"rank": 6, "max_iter": 60})):
+    for data, known, kw in (
+        (T, mask, {"rank": 2, "starts": 1, "max_iter": 40}),
+        (field, seen, {"rank": 6, "max_iter": 60}),
+    ):
         for level in (0.0, data.mean()):  # positive numbers, then real ones
             plain = tfl.complete(data - level, mask=known, **kw)
             scaled = tfl.complete(c * (data - level), mask=known, **kw)
             assert type(plain.prior) is type(scaled.prior)
-            spread = plain.estimate.std()
-            assert np.abs(scaled.estimate / c - plain.estimate).max() < 0.2 * spread
+            assert np.std(scaled.estimate / c - plain.estimate) < 0.1 * np.std(plain.estimate)
 
 
 def test_priors_made_from_a_name_fit_the_data():
@@ -414,7 +415,7 @@ def test_priors_made_from_a_name_fit_the_data():
 
 def test_a_resumed_contest_ends_with_the_same_bits(tmp_path):
     T, mask = table(shape=(8, 7, 6))
-    kw = {"mask": mask, "max_iter": 30}
+    kw = {"mask": mask, "max_iter": 12, "starts": 2}
     whole = tfl.complete(T, **kw)
     for cut in (3, 40):  # in the first fit, and further on
         seen = []
@@ -451,9 +452,9 @@ def test_limits_of_zero_iterations_and_few_observations():
     assert few.status.ok
 
 
-def test_methods_that_ignore_weights_say_so():
+def test_methods_without_weights_say_so():
     T, mask = table()
-    with pytest.warns(tfl.DataWarning, match="method 'halrtc' counts every entry alike"):
+    with pytest.raises(ValueError, match="method 'halrtc' has no weights"):
         tfl.complete(T, mask=mask, weights=np.full(T.shape, 2.0), method="halrtc", max_iter=2)
 
 
@@ -461,5 +462,6 @@ def test_entries_grow_by_a_limited_factor():
     """Where x is almost zero the gradient's positive part is lost to rounding and its minimum lies anywhere."""
     problem = tfl.Problem(tfl.Observations.from_dense(np.ones((2, 2))), rank=1, prior="gamma", quiet=True)
     tiny = [np.array([[1e-20], [1.0]]), np.ones((2, 1))]
-    A = Multiplicative()._mode(problem, tiny, 0)
+    with np.errstate(over="ignore"):
+        A = Multiplicative()._mode(problem, tiny, 0)
     assert A[0, 0] == pytest.approx(GROW * 1e-20)

@@ -179,8 +179,10 @@ def test_refine_with_a_numerical_prior_does_not_copy_the_noise():
     M = holes(T.shape, 0.4)
     t = np.where(M, np.random.default_rng(0).poisson(T), 0).astype(float)
     step = proximal_step(PRIORS["poisson"](), t[M])
-    X = refine(t, M, flat_start(t, M), data_step=step, noise=np.sqrt(np.maximum(t, 1.0)), denoiser=SMALL)
+    X0 = flat_start(t, M)
+    X = refine(t, M, X0, data_step=step, noise=np.sqrt(np.maximum(t, 1.0)), denoiser=SMALL)
     assert rms(X, T, M) < 0.8 * rms(t, T, M)
+    assert rms(X, T, ~M) < 0.9 * rms(refine(t, M, X0, denoiser=SMALL), T, ~M)
 
 
 def test_callback_sees_each_pass_and_stops():
@@ -197,11 +199,13 @@ def test_nothing_missing_is_nothing_to_do():
     assert np.array_equal(refine(T, np.ones(T.shape, bool), np.full(T.shape, np.nan)), T)
 
 
-def test_sigmas_fall_and_follow_the_range():
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.05, 0.001])
+def test_sigmas_fall_and_follow_the_range(share):
     values = np.random.default_rng(0).uniform(0.0, 255.0, 1000)
-    sigmas = default_sigmas(values)
+    sigmas = default_sigmas(values, share=share)
     assert (np.diff(sigmas) < 0).all()
-    np.testing.assert_allclose(default_sigmas(values * 3 + 5), np.multiply(sigmas, 3))
+    assert sigmas[0] >= default_sigmas(values, share=1.0)[0]
+    np.testing.assert_allclose(default_sigmas(values * 3 + 5, share=share), np.multiply(sigmas, 3))
 
 
 @pytest.mark.parametrize("share", [0.9, 0.2, 0.05, 0.01])

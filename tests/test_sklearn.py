@@ -118,6 +118,13 @@ def test_stacked_pictures_use_smoothness_and_total_variation():
     assert np.abs(imputer.transform(gaps[8:]) - T[8:])[hole].mean() < 0.5 * np.abs(imputer.means_ - T[8:])[hole].mean()
 
 
+def test_three_pictures_are_not_three_colours():
+    gaps = samples.cube((4, 12, 12), seed=3)
+    gaps[np.random.default_rng(0).random(gaps.shape) < 0.3] = np.nan
+    imputer = TensorImputer(rank=2, prior="normal", smooth={1: 0.1, 2: 0.1}, max_iter=5).fit(gaps[:3])
+    assert np.isfinite(imputer.transform(gaps)).all()
+
+
 def test_a_sample_of_which_nothing_is_known_is_the_average_one(fitted):
     filled = fitted.transform(np.full((1, 8), np.nan))
     average = fitted.completion_.estimate.mean(axis=0)

@@ -165,7 +165,7 @@ class Completion:
     def load(path: str | Path, *, prior: NumericalPrior | None = None) -> Completion:
         """Read back what `save` wrote. `prior` is needed only when it was a Custom one made from a function."""
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {k: file[k] for k in file.files}
         except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
             msg = f"{path} must be a file written by Completion.save; it cannot be read ({error})."

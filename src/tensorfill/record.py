@@ -22,7 +22,7 @@ class Status(Enum):
     INTERRUPTED = "Interrupted; this is the best model so far."
     CALLBACK = "Stopped by the callback."
     NONFINITE = "A step gave infinite or undefined numbers; the last good model was kept."
-    COLLAPSED = "The step size was too large and the model collapsed to zero. Lower alpha, or use alpha=\"auto\"."
+    COLLAPSED = 'The step size was too large and the model collapsed to zero. Lower alpha, or use alpha="auto".'
 
     @property
     def sentence(self) -> str:

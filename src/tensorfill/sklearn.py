@@ -97,6 +97,9 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             rank=self.rank,
             ridge=self.ridge,
             smooth=self._smooth(obs),
+            # three samples are not three colours, for which total variation would take a mode of three
+            tv=0.0 if len(T) == 3 else None,
+            passes=0,  # only the low-rank model itself can be carried over to new samples
         )
         self.factors_ = list(self.completion_.model.factors[1:])
         self.n_iter_ = max(1, self.completion_.iterations)

@@ -175,6 +175,7 @@ def _solve(Q: Array, o: Array, b: Array, extra: Array, n: int, L: Array) -> None
 @njit(cache=True, nogil=True, fastmath=FASTMATH)
 def condition(
     X: Array,
+    data: Array,
     mask: Array,
     noise: Array,
     groups: Array,
@@ -185,8 +186,8 @@ def condition(
 ) -> None:
     """Posterior mean of each group given its observed entries, added to the slab's sums (first row, num, den).
 
-    X, mask (True = observed), noise (variance of the data): (H, W, C); groups (rows, columns, K) from `match`. The K C
-    values at one place of the patch are one draw of a Gaussian whose covariance is that of the guide's patches: the
+    X, data, mask (True = observed), noise (variance of the data): (H, W, C); groups (rows, columns, K). The K C values
+    at one place of the patch are one draw of a Gaussian whose mean and covariance are those of the patches of X: the
     quadratic majoriser of log det of the group matrix's Gram matrix, minimised given the data. At most `most` data
     are used at one place, those of the nearest patches.
     """
@@ -207,7 +208,7 @@ def condition(
                 v, u = corners[k] // W + s // patch, corners[k] % W + s % patch
                 for c in range(C):
                     if mask[v, u, c] and n < most:
-                        o[n], b[n], extra[n] = c * K + k, Y[s, c * K + k], noise[v, u, c]
+                        o[n], b[n], extra[n] = c * K + k, data[v, u, c] - mean[s, c], noise[v, u, c]
                         n += 1
             _solve(Q, o, b, extra, n, L)
             for t in range(m):

@@ -111,6 +111,7 @@ class SelfSimilarity:
         sigma: float,
         *,
         observed: Array | None = None,
+        data: Array | None = None,
         noise: float | Array = 0.0,
         groups: Array | None = None,
         threads: int = 1,
@@ -123,8 +124,10 @@ class SelfSimilarity:
         sigma
             How far X is from the truth, in units of X; > 0.
         observed : bool array of X's shape, optional
-            Where X is data. All other entries are replaced by what the data and the look-alikes say, and serve only
-            to find and to describe these; `sigma` is then how far they are off.
+            Where there are data. All entries are then replaced by what the data and the look-alikes say; X serves
+            only to find and to describe these, and `sigma` is how far it is off.
+        data : array of X's shape, optional
+            The data; read where observed only. X itself if not given.
         noise
             Standard deviation of the data themselves, one number or one per entry.
         groups
@@ -141,23 +144,26 @@ class SelfSimilarity:
             raise ValueError(msg)
         groups = self.match(X, threads=threads) if groups is None else groups
         level = float(X.mean(dtype=np.float64))
-        picture, back = _picture(X, self.modes)
-        scaled = ((picture - level) / sigma).astype(np.float32)
-        if observed is None:
-            task = [(part, None, None) for part in _blocks(scaled, X, self.modes)]
-        else:
-            variance = np.broadcast_to(np.square(np.asarray(noise, dtype=np.float64) / sigma), X.shape)
-            masks = _blocks(_picture(np.asarray(observed, dtype=bool), self.modes)[0], X, self.modes)
-            noises = _blocks(_picture(variance, self.modes)[0].astype(np.float32), X, self.modes)
-            task = list(zip(_blocks(scaled, X, self.modes), masks, noises, strict=True))  # type: ignore[arg-type]
-        out = np.concatenate([self._filter(*t, groups, threads) for t in task], axis=2)
+        _, back = _picture(X, self.modes)
+
+        def blocks(A: Array, dtype: Any = np.float32) -> list[Array]:
+            return _blocks(_picture(A, self.modes)[0].astype(dtype), X.shape, self.modes)
+
+        parts = [blocks((X - level) / sigma)]
+        if observed is not None:
+            mask = np.asarray(observed, dtype=bool)
+            t = X if data is None else np.where(mask, data, level)
+            variance = np.square(np.asarray(noise, dtype=np.float64) / sigma)
+            parts += [blocks((t - level) / sigma), blocks(mask, bool), blocks(np.broadcast_to(variance, X.shape))]
+        out = np.concatenate([self._filter(part, groups, threads) for part in zip(*parts, strict=True)], axis=2)
         dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
         return back(out.astype(np.float64) * sigma + level).astype(dtype)
 
-    def _filter(self, X: Array, mask: Array | None, noise: Array | None, groups: Array, threads: int) -> Array:
-        """One block of channels (H, W, C), in units of sigma."""
+    def _filter(self, part: tuple[Array, ...], groups: Array, threads: int) -> Array:
+        """One block of channels: X, or X, data, mask, noise, each (H, W, C), in units of sigma."""
         from tensorfill.interelement import _selfsimilarity_kernels as kernels
 
+        X, *given = part
         H, W, C = X.shape
         ys = _grid(H, self.patch, self.stride)
         channels = _channel_covariance(X)
@@ -168,11 +174,12 @@ class SelfSimilarity:
             first = max(0, int(mine[0]) - self.radius)
             last = min(H, int(mine[-1]) + self.radius + self.patch)
             num, den = np.zeros((last - first, W, C), np.float32), np.zeros((last - first, W), np.float32)
-            sums, part = (first, num, den), groups[a : a + SLAB]
-            if mask is None or noise is None:
-                kernels.threshold(X, part, self.patch, sums)
+            sums, mates = (first, num, den), groups[a : a + SLAB]
+            if given:
+                data, mask, noise = given
+                kernels.condition(X, data, mask, noise, mates, self.patch, channels, most, sums)
             else:
-                kernels.condition(X, mask, noise, part, self.patch, channels, most, sums)
+                kernels.threshold(X, mates, self.patch, sums)
             return sums
 
         num, den = np.zeros((H, W, C)), np.zeros((H, W))
@@ -215,10 +222,10 @@ def _picture(X: Array, modes: tuple[int, int]) -> tuple[Array, Callable[[Array],
     return moved.reshape(*moved.shape[:2], -1), back
 
 
-def _blocks(picture: Array, X: Array, modes: tuple[int, int]) -> list[Array]:
+def _blocks(picture: Array, shape: tuple[int, ...], modes: tuple[int, int]) -> list[Array]:
     """Contiguous blocks of at most BLOCK channels, along the shortest mode."""
     C = picture.shape[2]
-    shortest = X.shape[_order(X.shape, modes)[-1]] if X.ndim > 2 else 1
+    shortest = shape[_order(shape, modes)[-1]] if len(shape) > 2 else 1
     size = shortest if 1 < shortest <= BLOCK else BLOCK
     return [np.ascontiguousarray(b) for b in np.array_split(picture, max(1, -(-C // size)), axis=2)]
 

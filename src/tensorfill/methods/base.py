@@ -8,7 +8,6 @@ loop, the pasting of observed entries and placeholder invariance are written onc
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 
 from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
-from tensorfill.problem import DataWarning
 from tensorfill.record import Status
 from tensorfill.registry import Registry
 from tensorfill.solvers.base import State
@@ -131,8 +129,6 @@ class ArrayMethod(Method):
 
     def complete(self, obs: Observations, run: Run) -> Completion:
         self.check(obs)
-        if obs.weights is not None:
-            warnings.warn(f"method {self.name!r} counts every entry alike; the weights are ignored.", DataWarning, 2)
         level = self.level(obs)
         T = obs.dense(fill=level, dtype=np.float64) - level
         largest = float(np.abs(T).max())

@@ -26,8 +26,10 @@ from tensorfill.solvers.loop import run as run_loop
 
 Array = NDArray[Any]
 
-PASSES = 8
-FIRST, LAST = 0.1, 0.01  # sigma of the first and the last pass, in units of the data's range
+PASSES = 12
+# sigma of the first and the last pass at this share of observed entries, in units of the data's range; it falls with
+# the share by these powers, as a start is further off and fewer data hold it
+SHARE, FIRST, LAST, POWERS = 0.15, 0.1, 0.01, (0.35, 0.6)
 REMATCH = 2  # passes that share their groups
 HALVINGS = 40
 
@@ -36,15 +38,12 @@ DataStep = Callable[[Array, float], Array]
 Callback = Callable[[int, Array], object]
 
 
-def default_sigmas(values: Array, passes: int = PASSES) -> list[float]:
-    """Falling geometrically, in units of the spread of the observed values (outliers do not count).
-
-    With three passes or fewer there is no time to begin coarse and end fine: half the way at either end.
-    """
+def default_sigmas(values: Array, passes: int = PASSES, *, share: float = SHARE) -> list[float]:
+    """Falling geometrically, in units of the spread of the observed values (outliers do not count)."""
     low, high = np.quantile(values, (0.001, 0.999))
     spread = float(high - low) or float(np.ptp(values)) or 1.0
-    first, last = (FIRST, LAST) if passes > 3 else (FIRST / 2, LAST * 2)
-    return [float(s) for s in spread * np.geomspace(first, last, passes)]
+    first, last = (s * (SHARE / share) ** p for s, p in zip((FIRST, LAST), POWERS, strict=True))
+    return [float(s) for s in spread * np.geomspace(min(first, 0.3), min(last, 0.06), passes)]
 
 
 def default_denoiser(share: float, modes: tuple[int, int] = (0, 1)) -> SelfSimilarity:
@@ -101,7 +100,11 @@ class Refinement:
         again = k % self.rematch == 0
         groups = self.denoiser.match(X, threads=self.threads) if again else state.arrays["groups"]
         sigma = float(self.sigmas[k])
-        Z = self.denoiser.denoise(X, sigma, observed=self.mask, noise=self.noise, groups=groups, threads=self.threads)
+        T = np.zeros(X.shape)
+        T[self.mask] = self.t  # X may have left noisy data; the filter weighs the data themselves by their noise
+        Z = self.denoiser.denoise(
+            X, sigma, observed=self.mask, data=T, noise=self.noise, groups=groups, threads=self.threads
+        )
         X = np.clip(Z, self.t.min(), self.t.max())
         X[self.mask] = self.t if self.data_step is None else self.data_step(Z[self.mask], sigma)
         return State({"X": X, "groups": groups}, {"k": k + 1})
@@ -134,13 +137,13 @@ def refine(
     mask : bool array, True = observed
     X0 : the completion to start from; read off the mask only
     data_step
-        (z, sigma) -> x on the observed entries; None: the data are exact. See `proximal_step`.
+        (z, sigma) -> x on the observed entries; None: the data are exact. See `proximal_step`. Give `noise` with it.
     sigmas
         One per pass, how far X is off, falling; `default_sigmas` if not given.
     denoiser
         `default_denoiser` for this share of observed entries if not given.
     noise
-        Standard deviation of the data, for the filter: 0 where they are exact.
+        Standard deviation of the data, one number or one per entry, for the filter: 0 where they are exact.
     rematch
         Groups are sought anew every so many passes.
     callback
@@ -153,9 +156,10 @@ def refine(
     mask = np.asarray(mask, dtype=bool)
     X0 = np.asarray(X0)
     t = _data(values, mask, X0)
-    denoiser = default_denoiser(float(mask.mean())) if denoiser is None else denoiser
+    share = float(mask.mean())
+    denoiser = default_denoiser(share) if denoiser is None else denoiser
     denoiser.check(X0.shape)
-    sigmas = default_sigmas(t) if sigmas is None else sigmas
+    sigmas = default_sigmas(t, share=share) if sigmas is None else sigmas
     passes = Refinement(t, mask, X0, denoiser, sigmas, data_step, noise, rematch, threads)
 
     def tell(state: State, history: History) -> bool:

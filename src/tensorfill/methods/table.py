@@ -36,7 +36,7 @@ Array = NDArray[Any]
 FEWEST = 30  # with fewer observations nothing can be held out: the means it is
 FEW = 5000  # with fewer, one split leaves too much to chance
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
-LADDER = (1, 2, 3, 5, 8, 12, 18, 26, 38, 55, 80)
+LADDER = (1, 2, 3, 4, 5, 6, 8, 12, 18, 26, 38, 55, 80)
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 
 

@@ -78,7 +78,7 @@ def save(path: Path, memory: Memory, fingerprint: str, rng: np.random.Generator)
 def load(path: Path, fingerprint: str, rng: np.random.Generator) -> Memory:
     """Read a run back; `rng` is set to where it was."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # NumPy leaves a broken file open
             arrays = {k: file[k] for k in file.files}
         meta: dict[str, Any] = json.loads(arrays["meta"].tobytes())
         rows = arrays["rows"]
