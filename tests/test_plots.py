@@ -219,6 +219,7 @@ def test_history_shows_both_curves(results):
     assert "held-out" not in axes.get_title()
     y = axes.get_lines()[0].get_ydata()
     values = results["picture"][0].history["value"]
+    values = values[np.isfinite(values)]  # passes of self-similarity have no objective
     np.testing.assert_allclose(y, (values - values.min())[values > values.min()])
 
 

@@ -242,7 +242,8 @@ class Completion:
             lines.append(f"  model     {self.prior!r}{rank}")
         lines.append(f"  run       {self.iterations} iterations, {self.seconds:.2f} s")
         values = self.history["value"]
-        if len(values) and np.isfinite(values[-1]):
+        values = values[np.isfinite(values)]
+        if len(values):
             lines.append(f"  objective {values[0]:.6g} -> {values[-1]:.6g}")
         if self.quality:
             lines.append(f"  how good  {self.quality}")

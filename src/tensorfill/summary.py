@@ -83,6 +83,7 @@ def facts(done: Completion) -> dict[str, Any]:
     """The numbers of a run, JSON-able; None where a number is not known."""
     obs, history = done.observations, done.history
     values = history["value"] if len(history) else np.array([])
+    values = values[np.isfinite(values)]
     off, spread = misfit(done)
     return {
         "status": str(done.status),

@@ -31,10 +31,11 @@ def planned(method: str, settings: Mapping[str, Any], obs: Observations, max_ite
         return int(made.limit())
     if getattr(made, "max_iter", None):
         return int(made.max_iter)
-    if method != "auto":
+    if not method.startswith("auto"):
         return None
     smooth = smooth_modes(obs) if made.smooth is None else made.smooth
-    return EVALUATIONS if len(smooth) >= 2 and obs.size <= DENSE_LIMIT // 4 else STOPPING.max_iter
+    field = len(smooth) >= 2 and obs.size <= DENSE_LIMIT // 4
+    return EVALUATIONS + made.passes if field else STOPPING.max_iter
 
 
 def clock(seconds: float) -> str:

@@ -129,7 +129,8 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
     settings = {"rank": recipe.rank, "smooth": {str(n): v for n, v in recipe.smooth.items()}, "ridge": recipe.ridge}
     settings |= {"tv": recipe.tv, "passes": recipe.passes, "solver": recipe.solver.name, "seed": run.seed}
     done = replace(done, method=method, settings=settings)
-    if recipe.passes < 1 or done.status in ENDED_EARLY or cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
+    cut_short = done.status in ENDED_EARLY or (run.max_iter is not None and run.max_iter < limit)
+    if recipe.passes < 1 or cut_short or cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
         return done
     return _refined(done, recipe, run)
 
@@ -167,7 +168,7 @@ def _refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
         callback=run.callback,
         checkpoint=None if run.checkpoint is None else f"{run.checkpoint}.refine",
         resume=run.resume,
-        fingerprint=f"refine {obs.shape} {obs.nnz} {float(t.sum())!r} {passes.sigmas}",
+        fingerprint=f"refine {obs.shape} {obs.nnz} {float(done.estimate.sum())!r} {passes.sigmas}",
     )
     k, seconds = rows[-1].iteration, rows[-1].seconds
     more = tuple(replace(r, iteration=k + r.iteration, seconds=seconds + r.seconds) for r in outcome.history.rows[1:])

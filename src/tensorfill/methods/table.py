@@ -38,6 +38,7 @@ FEW = 5000  # with fewer, one split leaves too much to chance
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 LADDER = (1, 2, 3, 4, 5, 6, 8, 12, 18, 26, 38, 55, 80)
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
+BURSTS = 6  # patience with L-BFGS-B, whose one iteration here is a burst of several
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,7 @@ class Contest:
             left = self.left()
             stopping = replace(
                 STOPPING,
+                patience=BURSTS if isinstance(self.recipe.solver, LBFGSB) else STOPPING.patience,
                 max_iter=longest_of(self.run) if limit is None else limit,
                 seconds=None if left is None else max(left, 1e-9),
             )
