@@ -22,7 +22,7 @@ LAYERS = {
     "data": {"registry", "numerical"},
     "models": {"problem", "data", "numerical"},  # for annotations alone
     "problem": {"data", "interelement", "kernels", "models", "numerical"},
-    "solvers": {"registry", "record", "problem", "data", "models", "completion"},
+    "solvers": {"registry", "record", "problem", "data", "models", "completion", "numerical"},
 }
 EDGES = {"cli", "_cli", "bench", "plots", "report", "card", "__main__", "sklearn", "accessor"}
 

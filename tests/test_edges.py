@@ -444,6 +444,22 @@ def test_the_time_limit_is_that_of_the_whole_contest(monkeypatch):
     assert np.isfinite(done.estimate).all()
 
 
+def test_a_last_fit_that_goes_astray_is_not_believed(monkeypatch):
+    from dataclasses import replace
+
+    import tensorfill.methods.table as recipe
+
+    T, mask = table()
+    good = tfl.complete(T, mask=mask)
+    solve = recipe.solve
+    monkeypatch.setattr(
+        recipe, "solve", lambda *a, **kw: replace(d := solve(*a, **kw), factors=[0.5 * A for A in d.factors])
+    )
+    done = tfl.complete(T, mask=mask)
+    assert np.std((done.estimate - good.estimate)[~mask]) < 0.3 * np.std(T)
+    assert done.estimate.mean() == pytest.approx(T.mean(), rel=0.1)
+
+
 def test_limits_of_zero_iterations_and_few_observations():
     T, mask = table()
     assert tfl.complete(T, mask=mask, max_iter=0).iterations == 0

@@ -157,7 +157,7 @@ def _refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
         obs.mask,
         done.estimate,
         default_denoiser(obs.share, (first, second)),
-        default_sigmas(t, recipe.passes),
+        default_sigmas(t, recipe.passes, share=obs.share),
         threads=available_threads(),
     )
     left = None if run.seconds is None else max(run.seconds - done.seconds, 1e-9)

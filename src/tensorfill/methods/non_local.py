@@ -49,7 +49,7 @@ def default_sigmas(values: Array, passes: int = PASSES, *, share: float = SHARE)
 def default_denoiser(share: float, modes: tuple[int, int] = (0, 1)) -> SelfSimilarity:
     """The fewer entries are observed, the more look-alikes are needed to meet some."""
     if share < 0.03:
-        return SelfSimilarity(patch=7, stride=4, group=96, radius=16, modes=modes)
+        return SelfSimilarity(patch=6, stride=4, group=96, radius=16, modes=modes)
     if share < 0.075:
         return SelfSimilarity(patch=6, stride=4, group=80, radius=12, modes=modes)
     return SelfSimilarity(modes=modes)
