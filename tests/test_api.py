@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.defaults import default_prior, default_rank, roughness, smooth_modes
+from tensorfill.defaults import GRAINY, default_prior, default_rank, grain, roughness, smooth_modes
 
 
 def mode_means_fill(T):
@@ -75,6 +75,71 @@ def test_never_worse_than_the_per_mode_means(seed):
         assert rmse(ours, truth[gaps]) <= 1.02 * rmse(means, truth[gaps]), kind
         if mean is not None:
             assert rmse(ours, mean[gaps]) < 0.85 * rmse(means, mean[gaps]), kind
+
+
+def waves(noise, seed=0, shape=(60, 70, 4)):
+    """A smooth field, and the same with noise."""
+    y, x = (np.linspace(0, 1, n) for n in shape[:2])
+    clean = np.sin(5 * y[:, None] + 3 * x**2)[:, :, None] * np.linspace(0.5, 1.5, shape[2])
+    return clean, clean + noise * np.random.default_rng(seed).standard_normal(shape)
+
+
+def test_grain_is_the_noise_of_a_field():
+    for noise, share in [(0.2, 0.5), (0.5, 0.3), (1.0, 0.06)]:
+        T = waves(noise)[1]
+        T[np.random.default_rng(1).random(T.shape) >= share] = np.nan
+        ratio, sigma = grain(tfl.Observations.from_dense(T), (0, 1))
+        assert ratio > GRAINY
+        assert sigma == pytest.approx(noise, rel=0.15)
+    T = waves(0.0)[1]
+    T[np.random.default_rng(1).random(T.shape) >= 0.3] = np.nan
+    ratio, sigma = grain(tfl.Observations.from_dense(T), (0, 1))
+    assert ratio < 0.2
+    assert sigma < 0.02
+    few = tfl.Observations.from_coo(np.array([[0, 0], [5, 5], [9, 2]]), np.array([1.0, 2.0, 3.0]), (10, 10))
+    assert np.isnan(grain(few, (0, 1))[0])
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.3, 0.5])
+def test_a_noisy_field_is_not_followed_into_its_noise(noise):
+    clean, T = waves(noise)
+    known = np.random.default_rng(1).random(T.shape) < 0.3
+    done = tfl.complete(np.where(known, T, np.nan))
+    assert rmse(done.estimate[~known], clean[~known]) < 0.35 * noise
+    assert done.error == pytest.approx(noise, rel=0.15)  # what it says of itself
+
+
+@pytest.mark.parametrize(("noise", "seed"), [(0.3, 0), (0.4, 1), (1.0, 2)])
+def test_additive_ramps_are_filled_no_worse_than_by_the_means(noise, seed):
+    rng = np.random.default_rng(seed)
+    ramps = np.linspace(0, 1, 60)[:, None, None] + np.linspace(0, 2, 50)[:, None] + np.array([0, 0.3, 0.6])
+    T = ramps + noise * rng.standard_normal(ramps.shape)
+    known = rng.random(T.shape) < 0.3
+    holes = np.where(known, T, np.nan)
+    done = tfl.complete(holes)
+    assert rmse(done.estimate[~known], T[~known]) <= 1.005 * rmse(mode_means_fill(holes)[~known], T[~known])
+
+
+def test_a_noisy_field_stops_in_time_and_resumes_to_the_bit(tmp_path):
+    T = waves(0.3)[1]
+    known = np.random.default_rng(1).random(T.shape) < 0.3
+    holes = np.where(known, T, np.nan)
+    whole = tfl.complete(holes)
+    calls = 0
+
+    def stop(state, history):
+        nonlocal calls
+        calls += 1
+        return calls > 700  # in the midst of the third fit
+
+    cut = tfl.complete(holes, checkpoint=tmp_path / "run.npz", callback=stop)
+    assert cut.status.name == "CALLBACK"
+    assert np.isfinite(cut.estimate).all()
+    assert np.array_equal(cut.completed[known], T[known])
+    again = tfl.complete(holes, checkpoint=tmp_path / "run.npz", resume=True)
+    assert np.array_equal(again.estimate, whole.estimate)
+    short = tfl.complete(holes, seconds=0.2)
+    assert short.status.name == "TIME"
 
 
 def rmse(a, b):

@@ -50,11 +50,13 @@ def test_gradient_of_every_order(shape, layout):
     check_gradient(*make_problem("poisson", shape=shape, layout=layout))
 
 
+@pytest.mark.parametrize("layout", ["dense", "sampled"])
 @pytest.mark.parametrize("name", INTERELEMENT)
-def test_gradient_with_every_inter_element_prior(name):
-    for example in INTERELEMENT[name].examples(7)[:3]:
+def test_gradient_with_every_inter_element_prior(name, layout):
+    for example in INTERELEMENT[name].examples(7):
         if example.smooth is not None and example.nonsmooth is None:
-            check_gradient(*make_problem("normal", shape=(7, 4, 3), interelement={0: example, 1: tfl.Ridge(0.3)}))
+            penalties = {0: example, 1: tfl.Ridge(0.3)}
+            check_gradient(*make_problem("normal", shape=(7, 4, 3), interelement=penalties, layout=layout))
 
 
 @pytest.mark.parametrize("name", TENSORSPACE)

@@ -19,6 +19,8 @@ Array = NDArray[Any]
 SHORT = 8  # a mode shorter than this is a set of channels, not a line of positions
 SMOOTH_BELOW = 0.6  # a mode is smooth if near entries differ less than this share of what far ones do
 PAIRS = 30  # at least so many neighbouring pairs before believing it
+GRAINY = 0.45  # clean pictures stay below 0.4, at any share observed
+SURE = 200  # pairs of direct neighbours that settle how grainy a field is
 
 
 def default_prior(obs: Observations) -> NumericalPrior:
@@ -99,6 +101,30 @@ def smooth_modes(obs: Observations) -> tuple[int, ...]:
             if pairs >= PAIRS and ratio < SMOOTH_BELOW:
                 out.append(n)
     return tuple(out)
+
+
+def grain(obs: Observations, modes: tuple[int, ...]) -> tuple[float, float]:
+    """How much of what sets neighbours apart is noise: (ratio, its standard deviation).
+
+    The ratio is that of mean squared differences of direct neighbours and of entries three or four steps apart along
+    `modes`: a picture's grow with the distance, those of noise do not. NaN with too few pairs to tell. The noise is what
+    the line through both leaves at distance zero.
+    """
+    near, far = (1,), (3, 4)
+    if _over(obs, modes, near)[1] < SURE:  # few observed: look further
+        near, far = (1, 2, 3), tuple(range(6, 13))
+    (a, pairs), (b, _) = _over(obs, modes, near), _over(obs, modes, far)
+    if pairs < PAIRS or b <= 0:
+        return np.nan, 0.0
+    step = float(np.mean(near) / (np.mean(far) - np.mean(near)))
+    return a / b, float(np.sqrt(max(a - step * (b - a), 0.0) / 2))
+
+
+def _over(obs: Observations, modes: tuple[int, ...], lags: tuple[int, ...]) -> tuple[float, int]:
+    """`_mean_square_difference` over several modes."""
+    parts = [_mean_square_difference(obs, n, lags) for n in modes]
+    pairs = sum(k for _, k in parts)
+    return sum(mean * k for mean, k in parts) / max(pairs, 1), pairs
 
 
 def default_rank(obs: Observations, smooth: tuple[int, ...] = ()) -> int:

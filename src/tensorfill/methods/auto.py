@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from tensorfill.completion import Completion
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.defaults import (
+    GRAINY,
     default_held_out,
     default_rank,
     default_ridge,
     default_smooth,
+    grain,
     prior_for,
     smooth_modes,
 )
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.field import cannot_refine, complete_field, field_recipe
+from tensorfill.methods.noisy_field import complete_noisy_field
 from tensorfill.methods.table import Recipe, complete_table, table_solver
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.base import Solver
+
+SMALL = 30_000  # entries of a field that is fitted in a moment: there is time to decide everything on held-out ones
 
 
 @METHODS.register("auto")
@@ -60,7 +67,8 @@ class Auto(Method):
         given = None if self.smooth is None else {obs.mode(k): float(v) for k, v in self.smooth.items() if v}
         modes = smooth_modes(obs) if given is None else tuple(given)
         if len(modes) >= 2 and obs.size <= DENSE_LIMIT // 4:
-            recipe = field_recipe(
+            make = partial(
+                field_recipe,
                 obs,
                 prior,
                 prior_given=isinstance(self.prior, NumericalPrior),
@@ -72,7 +80,15 @@ class Auto(Method):
                 solver=self.solver,
                 passes=self.passes,
             )
-            return complete_field(obs, recipe, run, self.name)
+            ratio, noise = grain(obs, modes[:2])
+            if ratio < GRAINY and obs.size > SMALL:
+                return complete_field(obs, make(), run, self.name)
+            began = time.monotonic()
+            done = complete_noisy_field(obs, partial(make, noise=noise), run, self.name)
+            if done is not None:
+                return done
+            if run.seconds is not None:
+                run = replace(run, seconds=max(run.seconds - (time.monotonic() - began), 1e-9))
         return complete_table(obs, self._table(obs, prior, given), run, self.name)
 
     def _table(self, obs: Observations, prior: NumericalPrior, given: Mapping[int, float] | None) -> Recipe:

@@ -47,6 +47,7 @@ class FieldRecipe:
     tv: float
     solver: Solver
     passes: int
+    noise: float = 0.0  # standard deviation of the data, for self-similarity; 0: they are exact
 
 
 def field_recipe(
@@ -61,8 +62,12 @@ def field_recipe(
     tv: float | None,
     solver: Solver | str | None,
     passes: int,
+    strength: float = 1.0,
+    noise: float = 0.0,
 ) -> FieldRecipe:
-    """What the user gave, and the defaults for the rest; `modes` are the smooth ones."""
+    """What the user gave, and the defaults for the rest; `modes` are the smooth ones. `strength` multiplies the weights
+    that were not given: more for noisy data.
+    """
     information, entry = stiffness(obs, prior)
     if not prior_given and hasattr(prior, "floor"):
         # Signed factors overshoot below zero at first: a loss that is straight below one grey level lets them pass.
@@ -73,11 +78,12 @@ def field_recipe(
     return FieldRecipe(
         prior,
         rank,
-        dict.fromkeys(modes, SMOOTH * unit) if smooth is None else smooth,
-        RIDGE * unit if ridge is None else float(ridge),
-        TV * few if tv is None else float(tv),
+        dict.fromkeys(modes, SMOOTH * unit * strength) if smooth is None else smooth,
+        RIDGE * unit * strength if ridge is None else float(ridge),
+        TV * few * strength if tv is None else float(tv),
         Adam(rate=RATE, steps=EVALUATIONS) if solver is None else SOLVERS.make(solver),
         passes,
+        noise,
     )
 
 
@@ -127,12 +133,12 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
         resume=run.resume,
     )
     settings = {"rank": recipe.rank, "smooth": {str(n): v for n, v in recipe.smooth.items()}, "ridge": recipe.ridge}
-    settings |= {"tv": recipe.tv, "passes": recipe.passes, "solver": recipe.solver.name, "seed": run.seed}
+    settings |= {"tv": recipe.tv, "passes": recipe.passes, "noise": recipe.noise, "solver": recipe.solver.name, "seed": run.seed}
     done = replace(done, method=method, settings=settings)
     cut_short = done.status in ENDED_EARLY or (run.max_iter is not None and run.max_iter < limit)
     if recipe.passes < 1 or cut_short or cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
         return done
-    return _refined(done, recipe, run)
+    return refined(done, recipe, run)
 
 
 def cannot_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...]) -> str | None:
@@ -147,7 +153,7 @@ def cannot_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ..
     return None
 
 
-def _refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
+def refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
     """The completion after passes of self-similarity over its first two smooth modes; its history goes on."""
     obs, rows = done.observations, done.history.rows
     first, second = sorted(tuple(recipe.smooth)[:2])
@@ -158,6 +164,7 @@ def _refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
         done.estimate,
         default_denoiser(obs.share, (first, second)),
         default_sigmas(t, recipe.passes, share=obs.share),
+        noise=recipe.noise,
         threads=available_threads(),
     )
     left = None if run.seconds is None else max(run.seconds - done.seconds, 1e-9)

@@ -119,16 +119,28 @@ def _means(problem: Problem, rng: np.random.Generator, noise: float) -> list[Arr
     return factors
 
 
-def mode_effects(problem: Problem, shrink: float = 5.0) -> list[Array]:
-    """x at the mean of every slice of every mode, drawn towards the overall mean by `shrink` pseudo-observations."""
+def mode_effects(problem: Problem, sweeps: int = 3) -> list[Array]:
+    """x at the mean of every slice of every mode, what the other modes explain taken out: [(I_n,)].
+
+    Each sweep fits the slices of one mode to what the others leave. Means of few or noisy entries are drawn towards
+    the overall mean by as many pseudo-observations as the noise has variances of the slices (James and Stein).
+    """
     obs, prior = problem.observations, problem.prior
     t = obs.values.astype(np.float64)
     w = np.ones_like(t) if obs.weights is None else obs.weights
     overall = float(np.average(t, weights=w))
-    out = []
-    for n, length in enumerate(obs.shape):
-        total = np.bincount(obs.indices[:, n], weights=w * t, minlength=length)
-        mass = np.bincount(obs.indices[:, n], weights=w, minlength=length)
-        means = (total + shrink * overall) / (mass + shrink)
-        out.append(np.array([prior.start(float(m)) for m in means]))
-    return out
+    effects = [np.zeros(length) for length in obs.shape]
+    rest = t - overall
+    mass = [np.bincount(obs.indices[:, n], weights=w, minlength=length) for n, length in enumerate(obs.shape)]
+    for _ in range(sweeps):
+        for n, length in enumerate(obs.shape):
+            at = obs.indices[:, n]
+            rest += effects[n][at]
+            seen = mass[n] > 0
+            means = np.bincount(at, weights=w * rest, minlength=length) / np.where(seen, mass[n], 1.0)
+            noise = float(np.average((rest - means[at]) ** 2, weights=w))
+            between = float(np.mean(means[seen] ** 2 - noise / mass[n][seen]))
+            effects[n] = means * mass[n] * between / (mass[n] * between + noise) if between > 0 else 0.0 * means
+            rest -= effects[n][at]
+    low, high = float(t.min()), float(t.max())  # sums of effects may leave what the prior allows
+    return [np.array([prior.start(float(m)) for m in np.clip(overall + e, low, high)]) for e in effects]
