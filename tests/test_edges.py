@@ -444,20 +444,18 @@ def test_the_time_limit_is_that_of_the_whole_contest(monkeypatch):
     assert np.isfinite(done.estimate).all()
 
 
-def test_a_last_fit_that_goes_astray_is_not_believed(monkeypatch):
-    from dataclasses import replace
-
+def test_the_last_fit_goes_on_from_the_winner(monkeypatch):
+    """A fit to all entries from another start would end elsewhere, where no held-out entry has looked."""
     import tensorfill.methods.table as recipe
 
     T, mask = table()
-    good = tfl.complete(T, mask=mask)
-    solve = recipe.solve
-    monkeypatch.setattr(
-        recipe, "solve", lambda *a, **kw: replace(d := solve(*a, **kw), factors=[0.5 * A for A in d.factors])
-    )
+    starts, solve = [], recipe.solve
+    monkeypatch.setattr(recipe, "solve", lambda *a, **kw: (starts.append(kw["init"]), solve(*a, **kw))[1])
     done = tfl.complete(T, mask=mask)
-    assert np.std((done.estimate - good.estimate)[~mask]) < 0.3 * np.std(T)
-    assert done.estimate.mean() == pytest.approx(T.mean(), rel=0.1)
+    (start,) = starts
+    before = np.std((tfl.CP(start).full() - T)[mask])
+    assert before < 0.5 * np.std(T[mask])
+    assert np.std((done.estimate - T)[mask]) < 1.02 * before
 
 
 def test_limits_of_zero_iterations_and_few_observations():

@@ -107,10 +107,11 @@ def grain(obs: Observations, modes: tuple[int, ...]) -> tuple[float, float]:
     """How much of what sets neighbours apart is noise: (ratio, its standard deviation).
 
     The ratio is that of mean squared differences of direct neighbours and of entries three or four steps apart along
-    `modes`: a picture's grow with the distance, those of noise do not. NaN with too few pairs to tell. The noise is what
-    the line through both leaves at distance zero.
+    `modes`: those of a picture grow with the distance, those of noise do not. NaN with too few pairs to tell. The noise
+    is what the line through both leaves at distance zero.
     """
-    near, far = (1,), (3, 4)
+    near: tuple[int, ...] = (1,)
+    far: tuple[int, ...] = (3, 4)
     if _over(obs, modes, near)[1] < SURE:  # few observed: look further
         near, far = (1, 2, 3), tuple(range(6, 13))
     (a, pairs), (b, _) = _over(obs, modes, near), _over(obs, modes, far)

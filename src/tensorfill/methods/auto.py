@@ -81,7 +81,8 @@ class Auto(Method):
                 passes=self.passes,
             )
             ratio, noise = grain(obs, modes[:2])
-            if ratio < GRAINY and obs.size > SMALL:
+            decided = self.smooth is not None or self.tv is not None
+            if decided or (ratio < GRAINY and obs.size > SMALL):
                 return complete_field(obs, make(), run, self.name)
             began = time.monotonic()
             done = complete_noisy_field(obs, partial(make, noise=noise), run, self.name)

@@ -133,7 +133,13 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
         resume=run.resume,
     )
     settings = {"rank": recipe.rank, "smooth": {str(n): v for n, v in recipe.smooth.items()}, "ridge": recipe.ridge}
-    settings |= {"tv": recipe.tv, "passes": recipe.passes, "noise": recipe.noise, "solver": recipe.solver.name, "seed": run.seed}
+    settings |= {
+        "tv": recipe.tv,
+        "passes": recipe.passes,
+        "noise": recipe.noise,
+        "solver": recipe.solver.name,
+        "seed": run.seed,
+    }
     done = replace(done, method=method, settings=settings)
     cut_short = done.status in ENDED_EARLY or (run.max_iter is not None and run.max_iter < limit)
     if recipe.passes < 1 or cut_short or cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):

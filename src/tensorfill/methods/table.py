@@ -2,7 +2,7 @@
 
 The per-mode means come first. Then fits of growing rank compete on held-out entries, each stopped when its own
 held-out error no longer falls; then a stiffer ridge and a few other random starts. The winner must beat the means by
-more than chance, or the means are returned. It is fitted again to all entries, for as long as served it best.
+more than chance, or the means are returned. From where it ended it goes on for a while with all entries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ FEWEST = 30  # with fewer observations nothing can be held out: the means it is
 FEW = 5000  # with fewer, one split leaves too much to chance
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 LADDER = (1, 2, 3, 4, 5, 6, 8, 12, 18, 26, 38, 55, 80)
+STIFF = (100.0, 30.0)  # times the default ridge; where nearly all that is there is noise the first is already too much
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
+LAST = 4  # the last fit, to all entries, goes on for a quarter of the iterations that led there
 BURSTS = 6  # patience with L-BFGS-B, whose one iteration here is a burst of several
 
 
@@ -161,7 +163,15 @@ class Contest:
                 break
         assert best is not None
         if not r.ridge_given:
-            yield self.enter(best.rank, 10 * r.ridge, 0)
+            stiffer = [(best.rank, 10.0)]
+            if r.rank is None:  # many components under a stiff ridge, which keeps as many as it needs
+                stiffer += [(min(2 * r.most, LADDER[-1]), times) for times in STIFF]
+            for rank, times in stiffer:
+                now = self.enter(rank, times * r.ridge, 0)
+                yield now
+                if times != 10 and now.score > best.score:
+                    break
+                best = min(best, now, key=lambda c: c.score)
         for start in range(1, r.starts):
             yield self.enter(best.rank, best.ridge, start)
 
@@ -204,11 +214,10 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
     left = contest.left()
     again = not early and (left is None or left > winner.outcomes[0].history.rows[-1].seconds)
     quiet = replace(run, checkpoint=None, callback=None, resume=False)
-    limit = winner.iterations if again else 0
-    done = _fit_all(obs, recipe, quiet, method, winner.rank, winner.ridge, winner.seed, limit)
-    if winner.iterations:
-        factors = better_of(whole_problem, winner, (done.factors or []) if again else None, means.score)
-        done = replace(done, factors=fill_empty_rows(obs, factors, recipe.smooth))
+    # From where the best fold ended: another start would end elsewhere, where no held-out entry has looked.
+    start = best_fold(whole_problem, winner) if winner.iterations else None
+    limit = -(-winner.iterations // LAST) if again else 0
+    done = _fit_all(obs, recipe, quiet, method, winner.rank, winner.ridge, winner.seed, limit, start)
     return replace(
         done,
         held_out=winner.score,
@@ -219,29 +228,31 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
     )
 
 
-def better_of(whole: Problem, winner: Candidate, refitted: list[Array] | None, means: float) -> list[Array]:
-    """The winner's factors, fitted again to all entries. Without time for that, or where that fit went astray (random
-    starts may) and lost over a tenth of what was gained over the means, those of its best fold.
-    """
-    folds = [o.state.factors for o in winner.outcomes]
-    losses = [mean_loss(whole, A, whole.observations) for A in folds]
-    k = int(np.argmin(losses))
-    if refitted is None:
-        return folds[k]
-    lost = mean_loss(whole, refitted, whole.observations) - losses[k]
-    return refitted if lost <= 0.1 * (means - losses[k]) else folds[k]
+def best_fold(whole: Problem, winner: Candidate) -> list[Array]:
+    """The factors of the winner's fold that suits all observations best."""
+    return min((o.state.factors for o in winner.outcomes), key=lambda A: mean_loss(whole, A, whole.observations))
 
 
 def _fit_all(
-    obs: Observations, recipe: Recipe, run: Run, method: str, rank: int, ridge: float, start: int, limit: int | None
+    obs: Observations,
+    recipe: Recipe,
+    run: Run,
+    method: str,
+    rank: int,
+    ridge: float,
+    seed: int,
+    limit: int | None,
+    start: list[Array] | None = None,
 ) -> Completion:
-    """One fit to all observations, for `limit` iterations (None: until it converges)."""
+    """One fit to all observations, from `start` (None: a first guess) for `limit` iterations (None: to convergence)."""
     problem = table_problem(obs, recipe, rank, ridge)
-    rng = np.random.default_rng([run.seed, 1 + start])
+    if start is None:
+        rng = np.random.default_rng([run.seed, 1 + seed])
+        start = initial_factors(problem, first_guess(problem), rng, noise=NOISE)
     done = solve(
         problem,
         recipe.solver,
-        init=initial_factors(problem, first_guess(problem), rng, noise=NOISE),
+        init=start,
         stopping=Stopping(max_iter=longest_of(run), tol=1e-7, seconds=run.seconds)
         if limit is None
         else Stopping(max_iter=limit, tol=0.0),
