@@ -91,6 +91,22 @@ def test_wide_form_header_and_labels(text, tmp_path):
     assert (loaded.labels or {}).get("column") == columns
 
 
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("0,1,2\n1.5,,2\n4,5,6\n", (2, 3)),
+        ("1,2,3\n1.5,,2\n", (1, 3)),
+        (",0,1,2\n0,1.5,,2\n1,4,5,6\n", (2, 3)),
+        ("0,2,3\n1.5,,2\n", (2, 3)),  # does not count: a row like the other
+        ("0,1\n5,\n", (2, 2)),  # two cells may count by chance
+    ],
+)
+def test_a_first_row_that_counts_is_a_header(text, shape, tmp_path):
+    loaded, out = csv_round_trip(tmp_path, text)
+    assert loaded.shape == shape
+    assert out.splitlines()[0] == text.splitlines()[0]
+
+
 def test_wide_form_keeps_text(tmp_path):
     _, out = csv_round_trip(tmp_path, "name,a,b\nx,1.50,\ny,NA,4e1\n")
     assert out == "name,a,b\nx,1.50,1000.25\ny,1000.25,4e1\n"

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from tensorfill.completion import Completion
 from tensorfill.data.convert import observe
+from tensorfill.errorbars import complete_with_bars
 from tensorfill.methods.base import METHODS, Run
 from tensorfill.registry import did_you_mean
 from tensorfill.solvers.loop import Callback
@@ -31,6 +32,7 @@ def complete(
     resume: bool = False,
     max_iter: int | None = None,
     seconds: float | None = None,
+    error_bars: float | None = None,
     **settings: Any,
 ) -> Completion:
     """Fill the missing entries of `data`.
@@ -40,13 +42,14 @@ def complete(
     data : array with NaN for missing, numpy.ma, xarray DataArray, pandas table, or Observations
     mask : True = observed, of the data's shape or of its first modes
     method : "auto", or a name from `tensorfill list methods`
-    effort : "normal", or "best" to take about twenty times as long for pictures and video
+    effort : "normal", or "best" to take a few times as long for pictures and video
     weights : how much each entry counts, > 0
     dims : names of the modes
     seed : everything random follows from it
     callback : called as callback(state, history) after every iteration; True stops the run
     checkpoint, resume : save the run there as it goes; go on from there
     max_iter, seconds : limits
+    error_bars : 0.9 for intervals that hold nine of ten unknown entries, in `.interval`; takes a second run
     **settings : of the method: prior="poisson", rank=20, smooth={"hour": 1.0}, ...; a misspelt one is refused
 
     Returns
@@ -70,4 +73,5 @@ def complete(
             )
             raise TypeError(msg)
     run = Run(seed, callback, checkpoint, resume, max_iter, seconds)
-    return cls(**settings).complete(obs, run)
+    recipe = cls(**settings)
+    return recipe.complete(obs, run) if error_bars is None else complete_with_bars(obs, recipe, run, error_bars)

@@ -18,7 +18,7 @@ from tensorfill.data.convert import ArraySource, cast_like
 from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.numerical.base import PRIORS, NumericalPrior
-from tensorfill.record import History, Row, Status
+from tensorfill.record import Bars, History, Row, Status
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,6 +51,7 @@ class Completion:
     dense: Array | None = None  # the estimate itself, for methods that make it directly
     held_out: float = np.nan  # mean loss on observed entries that were set aside
     error: float = np.nan  # root mean square error on them, in the unit of the data
+    bars: Bars | None = None  # error bars, where they were asked for
 
     @cached_property
     def estimate(self) -> Array:
@@ -80,6 +81,20 @@ class Completion:
         return self._mean(self.model.at(where))
 
     @property
+    def interval(self) -> tuple[Array, Array]:
+        """(low, high), full shape: where the truth lies at `bars.level` of the unknown entries. The known are known."""
+        if self.bars is None:
+            msg = "this run has no error bars; ask for them: complete(..., error_bars=0.9)."
+            raise AttributeError(msg)
+        obs = self.observations
+        middle = np.array(self.estimate, dtype=np.float64)
+        middle.reshape(-1)[obs.flat] = obs.values
+        low, high = middle - self.bars.half, middle + self.bars.half
+        if self.prior is None:
+            return low, high
+        return self.prior.t_domain.clip(low), self.prior.t_domain.clip(high)
+
+    @property
     def model(self) -> CP:
         """The low-rank model behind the estimate."""
         if self.factors is None:
@@ -106,7 +121,13 @@ class Completion:
         if not np.isfinite(self.error):
             return ""
         spread = float(self.observations.values.astype(np.float64).std())
-        return f"typical error {self.error:.4g} on known entries set aside; the data spread by {spread:.4g}"
+        bars = "" if self.bars is None else f"; {self.bars.level:.0%} within {self._typical_bar():.3g}"
+        return f"typical error {self.error:.4g} on known entries set aside{bars}; the data spread by {spread:.4g}"
+
+    def _typical_bar(self) -> float:
+        """Median half width of the error bars where something was missing."""
+        half = self.bars.half[~self.observations.mask] if self.bars is not None else np.empty(0)
+        return float(np.median(half)) if half.size else 0.0
 
     def _mean(self, x: Array) -> Array:
         return x if self.prior is None else self.prior.mean(x)
@@ -140,6 +161,8 @@ class Completion:
             arrays["given"] = np.ma.getdata(array)[obs.mask]
         if self.dense is not None:
             arrays["dense"] = self.dense
+        if self.bars is not None:
+            arrays["bars"] = self.bars.half
         for n, A in enumerate(self.factors or []):
             arrays[f"A{n}"] = A
         arrays["history"] = np.array(
@@ -155,6 +178,7 @@ class Completion:
             "prior": None if self.prior is None else {"name": self.prior.name, **self.prior.settings()},
             "held_out": self.held_out,
             "error": self.error,
+            "level": None if self.bars is None else self.bars.level,
             "modes": len(self.factors or []),
         }
         arrays["meta"] = np.frombuffer(json.dumps(meta, default=_plain).encode(), dtype=np.uint8)
@@ -196,6 +220,7 @@ class Completion:
             dense=arrays.get("dense"),
             held_out=float(meta["held_out"]),
             error=float(meta["error"]),
+            bars=Bars(float(meta["level"]), arrays["bars"]) if "bars" in arrays else None,
         )
 
     # --- pictures -----------------------------------------------------------------------------------------------

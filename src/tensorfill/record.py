@@ -37,6 +37,16 @@ class Status(Enum):
         return self.name.lower()
 
 
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Error bars: the truth lies within `half` (full shape, 0 where observed) of the estimate at `level` of the unknown
+    entries.
+    """
+
+    level: float
+    half: NDArray[Any]
+
+
 @dataclass(frozen=True)
 class Row:
     """One recorded iteration."""

@@ -202,14 +202,21 @@ def _sure(done: Completion, labels: Labels) -> list[str]:
     for where, low, high, mean in zip(found.where, found.low, found.high, found.mean, strict=True):
         cells = "".join(f"<td>{escape(_label(labels, d, int(i)))}</td>" for d, i in zip(dims, where, strict=True))
         rows += f'<tr>{cells}<td class="number">{mean:.4g}</td><td class="number">{low:.4g} to {high:.4g}</td></tr>'
-    fits = 0.83 <= found.coverage <= 0.97
-    verdict = "" if fits else " So take the widths as a ranking, not as probabilities."
-    assert done.prior is not None
-    text = (
-        f"How far single entries scatter around the model, as the prior {done.prior.name} has it; the model's own "
-        f"error is not in it. Of the known entries {found.coverage:.0%} lie inside their interval of 90 %.{verdict} "
-        f"The widest of {found.looked_at:,} filled entries looked at:"
-    )
+    widest = f"The widest of {found.looked_at:,} filled entries looked at:"
+    if found.measured:
+        text = (
+            f"Error bars: {found.coverage:.0%} of the unknown entries lie within theirs, as measured on known entries "
+            f"that a run of its own did not see. {widest}"
+        )
+    else:
+        fits = 0.83 <= found.coverage <= 0.97
+        verdict = "" if fits else " So take the widths as a ranking, not as probabilities."
+        assert done.prior is not None
+        text = (
+            f"How far single entries scatter around the model, as the prior {done.prior.name} has it; the model's own "
+            f"error is not in it (complete with error bars for that). Of the known entries {found.coverage:.0%} lie "
+            f"inside their interval of 90 %.{verdict} {widest}"
+        )
     table = f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
     picture = _sure_picture(done)
     return [_p(text), table if picture is None else f'<div class="side">{table}{picture}</div>']

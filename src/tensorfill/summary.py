@@ -130,15 +130,17 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How far single entries scatter around the model, as the numerical prior has it.
+    """How far single entries may be off: by the error bars of the run, or else as they scatter under its prior.
 
     Attributes
     ----------
-    coverage : share of the known entries that lie in their own interval of 90 %
+    measured : from error bars?
+    coverage : share of the known entries that lie in their own interval of 90 %; for error bars, their level
     where, low, high, mean : the filled entries with the widest intervals, widest first: (k, N), (k,), (k,), (k,)
     looked_at : how many filled entries were compared
     """
 
+    measured: bool
     coverage: float
     where: Array
     low: Array
@@ -148,44 +150,62 @@ class Spread:
 
 
 def interval(done: Completion, where: Array) -> tuple[Array, Array]:
-    """The central 90 % of the prior at the coordinates (k, N): (low, high), inside what the data's type can hold."""
-    assert done.prior is not None
-    x = np.asarray(done.model.at(where), dtype=np.float64)
+    """The error bars, or else the central 90 % of the prior, at the coordinates (k, N): (low, high), inside what the
+    data's type can hold.
+    """
     dtype = view.source_dtype(done.observations)
     ends = (-np.inf, np.inf)
     if dtype is not None and dtype.kind in "iu":
         ends = (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
-    low, high = (done.prior.quantile(x, q) for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
+    if done.bars is not None:
+        low, high = (end[tuple(np.asarray(where).T)] for end in done.interval)
+    else:
+        assert done.prior is not None
+        x = np.asarray(done.model.at(where), dtype=np.float64)
+        low, high = (done.prior.quantile(x, q) for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
     return np.clip(low, *ends).astype(np.float64), np.clip(high, *ends).astype(np.float64)
 
 
 def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str:
     """Where single entries scatter most; or a sentence saying why that cannot be told."""
-    if done.prior is None or done.factors is None:
-        return f"Method {done.method} gives numbers without a distribution, so nothing is said about their spread."
-    if not done.prior.has("quantile"):
-        return f"The prior {done.prior.name} has no quantiles, so nothing is said about the spread."
+    if done.bars is None and (why := _no_spread(done)):
+        return why
     where = _filled(done, most)
     if not len(where):
         return "Nothing was missing."
     low, high = interval(done, where)
     width = high - low
-    if np.ptp(width) <= 1e-6 * np.abs(width).max():
+    if done.prior is not None and done.bars is None and np.ptp(width) <= 1e-6 * np.abs(width).max():
         return (
             f"Under the prior {done.prior.name} every entry scatters alike (90 % within {width[0]:.3g}), so no entry "
             "is less sure than another."
         )
-    known, t = _some(done, most)
-    bottom, top = interval(done, known)
     widest = np.argsort(-width, kind="stable")[:count]
     return Spread(
-        coverage=float(np.mean((t >= bottom) & (t <= top))),
+        measured=done.bars is not None,
+        coverage=_coverage(done, most) if done.bars is None else done.bars.level,
         where=where[widest],
         low=low[widest],
         high=high[widest],
         mean=np.asarray(cast_like(done.at(where[widest]), view.data_dtype(done.observations)), dtype=np.float64),
         looked_at=len(where),
     )
+
+
+def _no_spread(done: Completion) -> str:
+    """Why a run without error bars says nothing about the spread; empty if it does."""
+    if done.prior is None or done.factors is None:
+        return f"Method {done.method} gives numbers without a distribution, so nothing is said about their spread."
+    if not done.prior.has("quantile"):
+        return f"The prior {done.prior.name} has no quantiles, so nothing is said about the spread."
+    return ""
+
+
+def _coverage(done: Completion, most: int) -> float:
+    """Share of the known entries inside their own interval."""
+    known, t = _some(done, most)
+    low, high = interval(done, known)
+    return float(np.mean((t >= low) & (t <= high)))
 
 
 def _filled(done: Completion, most: int) -> Array:

@@ -7,7 +7,7 @@ import json
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tensorfill._cli.problem import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Proble
 from tensorfill._cli.progress import Progress, planned
 from tensorfill.api import EFFORTS, complete
 from tensorfill.completion import Completion
+from tensorfill.data.convert import cast_like
 from tensorfill.data.files import FileError, Loaded, format_of, read, read_mask, write
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
@@ -28,6 +29,7 @@ from tensorfill.numerical import PRIORS
 from tensorfill.problem import DataWarning
 from tensorfill.record import Status
 
+LEVEL = 0.9  # of --error-bars
 TRIAL = 4_000_000  # up to so many entries the output is tried out before the fit
 
 
@@ -45,6 +47,7 @@ class Job:
     effort: str = "normal"
     seed: int = 0
     report: str | None = None
+    error_bars: str | None = None
     missing_value: float | None = None
     dims: str | None = None
     value: str | None = None
@@ -75,6 +78,8 @@ class Job:
             self.check_out(loaded, obs, indices)
             done, notes = self.fit(obs, settings)
             self.write(done, loaded, indices)
+            if self.error_bars is not None and done.bars is not None:
+                write_bars(self.error_bars, done.bars.half, loaded)
             notes += self.notes(loaded)
             if self.report is not None:
                 self.write_report(done, loaded, notes)
@@ -182,6 +187,9 @@ class Job:
                 dtype = loaded.dtype
                 trial = loaded.restore(obs.dense(fill=float(np.median(obs.values)), dtype=np.float64))
                 kind.write(io.BytesIO(), trial.astype(dtype, copy=False), loaded)
+        if self.error_bars is not None:
+            with naming(self.error_bars, "write"):
+                check_free(self.error_bars, store=choose_out(self.error_bars, loaded, None).name == "zarr")
         for other in (self.report, self.checkpoint):
             if other is not None:
                 with naming(other, "write"):
@@ -207,6 +215,7 @@ class Job:
                     resume=self.resume,
                     max_iter=self.max_iter,
                     seconds=self.seconds,
+                    error_bars=None if self.error_bars is None else LEVEL,
                     **settings,
                 )
             except KeyboardInterrupt as error:
@@ -247,16 +256,23 @@ class Job:
             from tensorfill import __version__
             from tensorfill.summary import facts
 
-            where = {"input": self.source, "output": self.out, "report": self.report}
+            where = {"input": self.source, "output": self.out, "report": self.report, "error_bars": self.error_bars}
             print(json.dumps({**facts(done), **where, "notes": list(notes), "version": __version__}, indent=2))
         elif not self.quiet and self.out != "-" and sys.stdout.isatty():
             from tensorfill._cli.show import lines_about, summary
 
             lines = [*lines_about(done), *(("note", note) for note in notes), ("written", self._out_name)]
-            if self.report is not None:
-                lines.append(("report", self.report))
+            more = {"error bars": self.error_bars, "report": self.report}
+            lines += [(word, path) for word, path in more.items() if path is not None]
             summary(f"{self.source} → {self.out}", lines, good=done.status.ok)
 
     @property
     def _out_name(self) -> str:
         return "standard output" if self.out == "-" else self.out
+
+
+def write_bars(path: str, half: Any, loaded: Loaded) -> None:
+    """The half widths in the form of what was read; whole numbers rounded up, other types as 32-bit floats."""
+    whole = loaded.dtype.kind in "iu"
+    half = cast_like(np.ceil(half), loaded.dtype) if whole else half
+    write(path, half, replace(loaded, dtype=half.dtype, values=half, mask=None, indices=None, values_coo=None))

@@ -81,7 +81,8 @@ class Auto(Method):
                 passes=self.passes,
             )
             ratio, noise = grain(obs, modes[:2])
-            decided = self.smooth is not None or self.tv is not None
+            # fits cut short cannot be compared, and weights that were given are not up for choice
+            decided = self.smooth is not None or self.tv is not None or run.max_iter is not None
             if decided or (ratio < GRAINY and obs.size > SMALL):
                 return complete_field(obs, make(), run, self.name)
             began = time.monotonic()

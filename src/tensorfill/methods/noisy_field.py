@@ -58,7 +58,7 @@ def complete_noisy_field(
         best, least, strength = trial, squares, s
     assert best is not None
     recipe = make(strength=strength)
-    if recipe.passes and run.max_iter is None and not cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
+    if recipe.passes and not cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
         trial = refined(best, recipe, remaining("trial"))
         spent += trial.seconds - best.seconds
         if trial.status in ENDED_EARLY:

@@ -140,7 +140,8 @@ def mode_effects(problem: Problem, sweeps: int = 3) -> list[Array]:
             means = np.bincount(at, weights=w * rest, minlength=length) / np.where(seen, mass[n], 1.0)
             noise = float(np.average((rest - means[at]) ** 2, weights=w))
             between = float(np.mean(means[seen] ** 2 - noise / mass[n][seen]))
-            effects[n] = means * mass[n] * between / (mass[n] * between + noise) if between > 0 else 0.0 * means
+            trust = mass[n] * between / np.where(seen, mass[n] * between + noise, 1.0) if between > 0 else 0.0
+            effects[n] = trust * means
             rest -= effects[n][at]
     low, high = float(t.min()), float(t.max())  # sums of effects may leave what the prior allows
     return [np.array([prior.start(float(m)) for m in np.clip(overall + e, low, high)]) for e in effects]

@@ -1,9 +1,10 @@
 """CSV and TSV tables, in long form (`dims` named) or wide form (a matrix), with the standard library only.
 
-Wide: the first row is a header if any of its cells is not a number; the first column holds row labels if any of its
-cells is not a number, or if its header is blank. Blank cells, NaN, NA and null are missing. If every number is written
-without a point or exponent the table is one of integers, and so is the answer. Cells that were read are written back
-character for character; in long form further columns are kept, and blank in new rows.
+Wide: the first row is a header if any of its cells is not a number, or if it counts 0,1,2,... or 1,2,3,...; the first
+column holds row labels if any of its cells is not a number, or if its header is blank. Blank cells, NaN, NA and null
+are missing. If every number is written without a point or exponent the table is one of integers, and so is the answer.
+Cells that were read are written back character for character; in long form further columns are kept, and blank in new
+rows.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str
 
 
 def _read_wide(rows: list[list[str]], style: dict[str, Any]) -> Loaded:
-    top = int(any(number(cell) is None for cell in rows[0]))
+    top = int(any(number(cell) is None for cell in rows[0]) or (len(rows) > 1 and _counts(rows[0])))
     body = rows[top:]
     left = int((top and rows[0][0].strip() == "") or any(number(row[0]) is None for row in body))
     cells = [cell for row in body for cell in row[left:]]
@@ -213,6 +214,13 @@ def _read_wide(rows: list[list[str]], style: dict[str, Any]) -> Loaded:
         "csv", values.shape, values.dtype, values, dims=("row", "column"), labels=labels or None, extra=extra
     )
     return _as_whole(loaded, cells)
+
+
+def _counts(row: list[str]) -> bool:
+    """Is this 0,1,2,... or 1,2,3,... behind a blank cell or none: the header of columns that have no names?"""
+    cells = [cell.strip() for cell in row]
+    cells = cells[1:] if cells[0] == "" else cells
+    return len(cells) > 2 and any(cells == [str(k + first) for k in range(len(cells))] for first in (0, 1))
 
 
 def _wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:

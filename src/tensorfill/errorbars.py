@@ -1,0 +1,146 @@
+"""Error bars for any method: how far off it was on entries set aside, and so how far off it may be elsewhere.
+
+Split conformal prediction. A part of the observed entries is hidden from a run of its own; what that run gets wrong
+there is compared with a scale, a guess of how large the error is at each entry. The guess may be poor: the quantile of
+error over scale makes the intervals hold as often as they say. A better guess makes them narrow where they can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.completion import Completion
+from tensorfill.data.observations import Observations
+from tensorfill.defaults import default_held_out, smooth_modes
+from tensorfill.methods.base import Method, Run
+from tensorfill.models.cp import CP
+from tensorfill.models.init import initial_factors
+from tensorfill.numerical.positive import Gamma
+from tensorfill.problem import Problem
+from tensorfill.record import Bars, Status
+
+Array = NDArray[Any]
+
+FEWEST = 100  # observed entries below which a fifth of them says nothing
+WINDOW = 3  # pixels over which the activity of a field is taken
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Absolute errors of a run on entries set aside: `where` (k, N), `size` (k,)."""
+
+    shape: tuple[int, ...]
+    where: Array
+    size: Array
+
+    def part(self, keep: Array) -> Errors:
+        return replace(self, where=self.where[keep], size=self.size[keep])
+
+
+def complete_with_bars(obs: Observations, method: Method, run: Run, level: float) -> Completion:
+    """The method's completion, with bars that hold `level` of the unknown entries. Two runs share the time given."""
+    if not 0 < level < 1:
+        msg = f"error_bars must lie between 0 and 1, like 0.9; got {level!r}."
+        raise ValueError(msg)
+    if obs.nnz < FEWEST:
+        msg = f"error bars need at least {FEWEST} observed entries, to set some aside; got {obs.nnz}."
+        raise ValueError(msg)
+    obs._refuse_huge("error bars")
+    run = replace(run, seconds=None if run.seconds is None else run.seconds / 2)
+    kept, aside = obs.split(default_held_out(obs), np.random.default_rng([run.seed, 7]))
+    file = None if run.checkpoint is None else f"{run.checkpoint}.bars"
+    trial = method.complete(kept, replace(run, checkpoint=file))
+    if trial.status in (Status.INTERRUPTED, Status.CALLBACK):
+        return replace(trial, observations=obs)
+    off = np.abs(np.asarray(trial.at(aside.indices), dtype=np.float64) - aside.values)
+    done = method.complete(obs, run)
+    bars = Bars(level, half_widths(Errors(obs.shape, aside.indices, off), trial, level, run.seed))
+    bars.half[obs.mask] = 0.0
+    return replace(done, bars=bars, error=float(np.sqrt(np.mean(off**2))))
+
+
+def half_widths(errors: Errors, trial: Completion, level: float, seed: int) -> Array:
+    """Of intervals that hold `level` of entries like those of `errors`: full shape, float32."""
+    count = len(errors.size)
+    halves = np.random.default_rng([seed, 8]).permutation(count) % 2 == 0
+    guesses = [foretold(base, errors, trial, halves) for base in BASES]
+    best = min((g for g in guesses if g is not None), key=lambda g: g.surprise)
+    rank = min(int(np.ceil(level * (count + 1))), count)  # the entry to come counts as one of them
+    return (np.sort(best.ratios)[rank - 1] * best.scale).astype(np.float32)
+
+
+# --- guesses of the scale ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """A scale, and how it did."""
+
+    scale: Array  # full shape, > 0
+    ratios: Array  # |error| / scale, the scale fitted to the other half of the errors: (k,)
+    surprise: float  # mean of log scale + ratio: how badly the scale foretells the errors of the other half
+
+
+def foretold(
+    make: Callable[[Completion], Array | None], errors: Errors, trial: Completion, halves: Array
+) -> Guess | None:
+    """The guess that `make` begins, each half of the errors foretold by the other; None where it does not apply."""
+    base = make(trial)
+    if base is None:
+        return None
+    floor = max(1e-3 * float(errors.size.mean()), np.finfo(np.float64).tiny)
+    ratios = np.empty(len(errors.size))
+    surprise = np.empty(len(errors.size))
+    for half in (halves, ~halves):
+        scale = effects(errors.part(half), base)[tuple(errors.where[~half].T)]
+        scale = np.maximum(scale, floor)
+        ratios[~half] = errors.size[~half] / scale
+        surprise[~half] = np.log(scale) + ratios[~half]
+    return Guess(np.maximum(effects(errors, base), floor), ratios, float(surprise.mean()))
+
+
+def effects(errors: Errors, base: Array) -> Array:
+    """The base times one number per slice of every mode, as the errors have it: full shape."""
+    relative = errors.size / base[tuple(errors.where.T)]
+    relative = np.minimum(relative, np.quantile(relative, 0.95))  # a few large errors must not speak for a slice
+    level = float(relative.mean()) or 1.0
+    obs = Observations.from_coo(errors.where, np.maximum(relative, 1e-3 * level), errors.shape)
+    problem = Problem(obs, rank=1, prior=Gamma(), quiet=True)
+    return base * CP(initial_factors(problem, "means", np.random.default_rng(0), noise=0.0)).full()
+
+
+def _flat(trial: Completion) -> Array:
+    """Errors of one size, but for the slices."""
+    return np.ones(trial.observations.shape)
+
+
+def _prior(trial: Completion) -> Array | None:
+    """As wide as the numerical prior is at the model's value: larger counts scatter more."""
+    if trial.prior is None or trial.factors is None or not trial.prior.has("quantile"):
+        return None
+    x = trial.model.full().astype(np.float64)
+    width = trial.prior.quantile(x, 0.84) - trial.prior.quantile(x, 0.16)
+    typical = float(np.median(width[width > 0])) if (width > 0).any() else 1.0
+    return np.maximum(width, 0.1 * typical)
+
+
+def _activity(trial: Completion) -> Array | None:
+    """As large as the estimate varies nearby: edges are harder than walls."""
+    from scipy.ndimage import uniform_filter
+
+    modes = smooth_modes(trial.observations)[:2]
+    if len(modes) < 2:
+        return None
+    X = np.asarray(trial.estimate, dtype=np.float64)
+    size = tuple(WINDOW if n in modes else 1 for n in range(X.ndim))
+    mean = uniform_filter(X, size)
+    activity = np.sqrt(np.maximum(uniform_filter(X * X, size) - mean * mean, 0.0))
+    return activity + (0.5 * float(np.median(activity)) or 1.0)
+
+
+BASES = (_flat, _prior, _activity)

@@ -1,0 +1,100 @@
+"""Error bars: they hold as often as they say, for any method, and are narrow where they can be."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+
+
+def counts(seed=0, shape=(24, 20, 15)):
+    rng = np.random.default_rng(seed)
+    mean = 20 * tfl.CP([rng.uniform(0.2, 1.0, (n, 2)) for n in shape]).full() * rng.gamma(0.7, 1.0, (shape[0], 1, 1))
+    return rng.poisson(mean).astype(float), rng.random(shape) < 0.4
+
+
+def field(seed=0, shape=(96, 80, 3)):
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0 : shape[0], 0 : shape[1]] / 40
+    walls = 60.0 * (np.sin(9 * x + 4 * y) > 0.3)  # edges are hard, the rest is easy
+    T = np.stack([80 + walls + 20 * np.sin(5 * x + k) for k in range(shape[2])], axis=2)
+    return np.rint(T).astype(np.uint8), rng.random(shape) < 0.3
+
+
+CASES = {
+    "counts": (counts, {}),
+    "picture": (field, {}),
+    "halrtc": (field, {"method": "halrtc"}),
+    "pure noise": (lambda: (np.random.default_rng(1).normal(size=(20, 15, 12)), counts(1, (20, 15, 12))[1]), {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_bars_hold_as_often_as_they_say(case):
+    make, settings = CASES[case]
+    T, mask = make()
+    done = tfl.complete(T, mask=mask, error_bars=0.9, **settings)
+    low, high = done.interval
+    inside = (low - 1e-9 <= T) & (high + 1e-9 >= T)
+    assert inside[mask].all()
+    np.testing.assert_array_equal(low[mask], T[mask])
+    assert 0.85 < inside[~mask].mean() < 0.96
+    assert done.error == pytest.approx(np.sqrt(np.mean((done.estimate - T)[~mask] ** 2)), rel=0.35)
+    assert "90% within" in done.quality
+
+
+@pytest.mark.parametrize("make", [counts, field])
+def test_wide_bars_are_where_the_errors_are(make):
+    T, mask = make()
+    done = tfl.complete(T, mask=mask, error_bars=0.8)
+    half, off = done.bars.half[~mask], np.abs(done.estimate - T)[~mask]
+    order = np.argsort(half)
+    quarter = len(order) // 4
+    assert off[order[-quarter:]].mean() > 2 * off[order[:quarter]].mean()
+    assert (done.bars.half[mask] == 0).all()
+
+
+def test_the_answer_is_that_without_bars_and_what_is_hidden_does_not_count():
+    T, mask = counts()
+    plain = tfl.complete(T, mask=mask)
+    done = tfl.complete(T, mask=mask, error_bars=0.9)
+    other = tfl.complete(np.where(mask, T, -1e30), mask=mask, error_bars=0.9)
+    assert np.array_equal(plain.estimate, done.estimate)
+    assert np.array_equal(other.bars.half, done.bars.half)
+
+
+def test_bars_are_saved_with_the_run(tmp_path):
+    T, mask = counts()
+    done = tfl.complete(T, mask=mask, error_bars=0.9, rank=2, max_iter=20)
+    done.save(tmp_path / "run.npz")
+    again = tfl.Completion.load(tmp_path / "run.npz")
+    assert again.bars.level == 0.9
+    assert np.array_equal(again.bars.half, done.bars.half)
+    np.testing.assert_array_equal(again.interval, done.interval)
+
+
+def test_intervals_stay_inside_what_the_data_can_be():
+    T, mask = counts()
+    low, _ = tfl.complete(T, mask=mask, error_bars=0.99, rank=2, max_iter=20).interval
+    assert low.min() >= 0
+
+
+def test_a_run_that_was_stopped_has_no_bars():
+    T, mask = counts()
+    done = tfl.complete(T, mask=mask, error_bars=0.9, callback=lambda state, history: True)
+    assert done.status is tfl.Status.CALLBACK
+    assert done.bars is None
+    assert np.array_equal(done.completed[mask], T[mask])
+    with pytest.raises(AttributeError, match="this run has no error bars; ask for them"):
+        _ = done.interval
+
+
+@pytest.mark.parametrize(
+    ("T", "level", "sentence"),
+    [
+        (np.ones((20, 20)), 90, "error_bars must lie between 0 and 1, like 0.9; got 90"),
+        (np.ones((5, 5)), 0.9, "error bars need at least 100 observed entries, to set some aside; got 25"),
+    ],
+)
+def test_bad_requests_get_a_sentence(T, level, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        tfl.complete(T, error_bars=level)
