@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+SLACK = 1e-5  # a rise of the objective by more than this share of what was gained so far is a collapse
 FIRST_MOVE = 1e-3  # alpha="auto" starts with steps this small, relative to the factors, and grows from there
 GROW, SHRINK, CREEP = 1.5, 0.5, 1.02
 
@@ -57,7 +58,8 @@ class OneStep(Solver):
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         state = super().init(problem, factors, rng)
         alpha = self._first_alpha(problem, factors) if self.alpha == "auto" else float(self.alpha)
-        return State(state.arrays, {"k": 0, "alpha": alpha, "collapsed_at": np.inf}, state.value)
+        numbers = {"k": 0, "alpha": alpha, "collapsed_at": np.inf, "start": state.value}
+        return State(state.arrays, numbers, state.value)
 
     def _first_alpha(self, problem: Problem, factors: Sequence[Array]) -> float:
         G = self._gradient(problem, factors, 0)
@@ -91,14 +93,18 @@ class OneStep(Solver):
             new = self._sweep(problem, state.factors, alpha)
             value = problem.value(new)
             if self.alpha == "auto":
-                while not (value <= state.value) and alpha > 0:
+                # epsilon bends the direction a little, so that late in a run small rises are part of it
+                most = state.value + SLACK * max(state.numbers["start"] - state.value, 0.0)
+                while not (value <= most) and alpha > 0:
                     ceiling = min(ceiling, alpha)
                     alpha *= SHRINK
                     new = self._sweep(problem, state.factors, alpha)
                     value = problem.value(new)
                 # below the last collapse creep, else stride
                 alpha = min(alpha * GROW, 0.99 * ceiling) if alpha * GROW < ceiling else alpha * CREEP
-        return State(pack(new), {"k": state.numbers["k"] + 1, "alpha": alpha, "collapsed_at": ceiling}, value)
+        return State(
+            pack(new), {**state.numbers, "k": state.numbers["k"] + 1, "alpha": alpha, "collapsed_at": ceiling}, value
+        )
 
     def done(self, state: State, previous: State | None) -> Status | None:
         return Status.COLLAPSED if any(not A.any() for A in state.factors) else None
