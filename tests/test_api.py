@@ -120,6 +120,29 @@ def test_additive_ramps_are_filled_no_worse_than_by_the_means(noise, seed):
     assert rmse(done.estimate[~known], T[~known]) <= 1.005 * rmse(mode_means_fill(holes)[~known], T[~known])
 
 
+def test_entries_held_out_of_a_field_on_request():
+    clean, _ = waves(0.0, shape=(60, 70, 10))
+    known = np.random.default_rng(1).random(clean.shape) < 0.3
+    holes = np.where(known, clean, np.nan)
+    assert np.isnan(tfl.complete(holes).error)
+    done = tfl.complete(holes, held_out=0.1)
+    assert done.error < 0.05
+    assert np.isnan(tfl.complete(holes[:30, :30], held_out=0.0).error)  # a small one, else decided on held-out entries
+
+
+@pytest.mark.parametrize(
+    ("T", "kw", "sentence"),
+    [
+        (waves(0.0)[1], {"starts": 2}, "starts is for tables, and this is a field"),
+        (np.random.default_rng(0).normal(size=(9, 8, 7)), {"tv": 0.1}, "tv is for fields, and fewer than two modes"),
+        (np.random.default_rng(0).normal(size=(9, 8, 7)), {"passes": 3}, "passes is for fields"),
+    ],
+)
+def test_what_would_not_be_used_is_refused(T, kw, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        tfl.complete(T, **kw)
+
+
 def test_a_noisy_field_stops_in_time_and_resumes_to_the_bit(tmp_path):
     T = waves(0.3)[1]
     known = np.random.default_rng(1).random(T.shape) < 0.3

@@ -35,7 +35,8 @@ def planned(method: str, settings: Mapping[str, Any], obs: Observations, max_ite
         return None
     smooth = smooth_modes(obs) if made.smooth is None else made.smooth
     field = len(smooth) >= 2 and obs.size <= DENSE_LIMIT // 4
-    return EVALUATIONS + made.passes if field else STOPPING.max_iter
+    passes = made.default_passes if made.passes is None else made.passes
+    return EVALUATIONS + passes if field else STOPPING.max_iter
 
 
 def clock(seconds: float) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 from tensorfill.completion import Completion
 from tensorfill.data.observations import DENSE_LIMIT, Observations
@@ -26,6 +27,7 @@ from tensorfill.methods.table import Recipe, complete_table, table_solver
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.base import Solver
 
+STARTS = 3
 SMALL = 30_000  # entries of a field that is fitted in a moment: there is time to decide everything on held-out ones
 
 
@@ -42,14 +44,15 @@ class Auto(Method):
     ridge : weight of the ridge on every factor
     tv : dimensionless weight of total variation on X itself (pictures and fields); 0 for none
     solver : a Solver or its name
-    held_out : share of observed entries set aside to choose and to stop by (tables)
-    starts : how many fits compete (tables)
-    passes : of self-similarity over a field, after the fit; 0 for none
+    held_out : share of observed entries set aside to choose by; 0 for none. Of clean fields none are
+    starts : how many fits of a table compete; 3
+    passes : of self-similarity over a field, after the fit; 2, and 0 for none
     """
 
     reference = "this package"
     assumes = "low CP rank; smooth modes are found, not assumed"
     use_when = "always, to begin with"
+    default_passes: ClassVar[int] = 2
 
     prior: NumericalPrior | str | None = None
     rank: int | None = None
@@ -58,15 +61,17 @@ class Auto(Method):
     tv: float | None = None
     solver: Solver | str | None = None
     held_out: float | None = None
-    starts: int = 3
-    passes: int = 2
+    starts: int | None = None
+    passes: int | None = None
 
     def complete(self, obs: Observations, run: Run) -> Completion:
         prior = prior_for(obs, self.prior)
         obs.check_domain(prior.t_domain, type(prior).__name__)
         given = None if self.smooth is None else {obs.mode(k): float(v) for k, v in self.smooth.items() if v}
         modes = smooth_modes(obs) if given is None else tuple(given)
-        if len(modes) >= 2 and obs.size <= DENSE_LIMIT // 4:
+        field = len(modes) >= 2 and obs.size <= DENSE_LIMIT // 4
+        self._refuse_strangers(field)
+        if field:
             make = partial(
                 field_recipe,
                 obs,
@@ -78,15 +83,17 @@ class Auto(Method):
                 ridge=self.ridge,
                 tv=self.tv,
                 solver=self.solver,
-                passes=self.passes,
+                passes=self.default_passes if self.passes is None else self.passes,
             )
             ratio, noise = grain(obs, modes[:2])
             # fits cut short cannot be compared, and weights that were given are not up for choice
-            decided = self.smooth is not None or self.tv is not None or run.max_iter is not None
-            if decided or (ratio < GRAINY and obs.size > SMALL):
+            weighed = self.smooth is not None or self.tv is not None
+            settled = weighed or run.max_iter is not None or (ratio < GRAINY and obs.size > SMALL)
+            if settled if self.held_out is None else self.held_out == 0:
                 return complete_field(obs, make(), run, self.name)
             began = time.monotonic()
-            done = complete_noisy_field(obs, partial(make, noise=noise), run, self.name)
+            share = default_held_out(obs) if self.held_out is None else self.held_out
+            done = complete_noisy_field(obs, partial(make, noise=noise), run, self.name, share=share, sure=weighed)
             if done is not None:
                 return done
             if run.seconds is not None:
@@ -103,8 +110,22 @@ class Auto(Method):
             ridge_given=self.ridge is not None,
             solver=table_solver(self.solver, prior),
             held_out=default_held_out(obs) if self.held_out is None else self.held_out,
-            starts=self.starts,
+            starts=STARTS if self.starts is None else self.starts,
         )
+
+    def _refuse_strangers(self, field: bool) -> None:
+        """A sentence for what was given and would not be used."""
+        if field and self.starts is not None:
+            msg = f"starts is for tables, and this is a field: two modes or more are smooth; got {self.starts}."
+            raise ValueError(msg)
+        for name in () if field else ("tv", "passes"):
+            given = getattr(self, name)
+            if given:
+                msg = (
+                    f"{name} is for fields, and fewer than two modes here are smooth; got {given}. "
+                    f"Leave it out, or name the smooth modes: smooth={{0: 1.0, 1: 1.0}}."
+                )
+                raise ValueError(msg)
 
 
 @METHODS.register("auto-best")
@@ -115,8 +136,7 @@ class AutoBest(Auto):
     reference = "this package"
     assumes = "two modes are positions (rows and columns), and small patches have look-alikes nearby"
     use_when = "pictures, spectral cubes and video, when some seconds more are fine"
-
-    passes: int = 10
+    default_passes = 10
 
     def refuses(self, obs: Observations) -> str | None:
         modes = smooth_modes(obs) if self.smooth is None else tuple(obs.mode(k) for k, v in self.smooth.items() if v)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
-from tensorfill.defaults import default_held_out
 from tensorfill.methods.base import Run
 from tensorfill.methods.field import FieldRecipe, cannot_refine, complete_field, refined
 from tensorfill.models.cp import CP
@@ -31,11 +30,11 @@ STRENGTHS = (1.0, 3.0, 9.0, 27.0, 81.0)
 
 
 def complete_noisy_field(
-    obs: Observations, make: Callable[..., FieldRecipe], run: Run, method: str
+    obs: Observations, make: Callable[..., FieldRecipe], run: Run, method: str, *, share: float, sure: bool = False
 ) -> Completion | None:
-    """The field, its weights decided on entries set aside; None if the per-mode means are as good.
+    """The field, its weights decided on a share of the entries set aside; None if the per-mode means are as good.
 
-    `make(strength=...)` gives the recipe with that strength.
+    `make(strength=...)` gives the recipe with that strength. `sure` that it is a field: do not ask the means.
     """
     spent = 0.0
 
@@ -45,7 +44,7 @@ def complete_noisy_field(
         file = None if run.checkpoint is None else f"{run.checkpoint}.{name}"
         return replace(run, seconds=left, checkpoint=file)
 
-    kept, aside = obs.split(default_held_out(obs), np.random.default_rng([run.seed, 0]))
+    kept, aside = obs.split(share, np.random.default_rng([run.seed, 0]))
     best, least, strength = None, np.empty(0), 1.0
     for s in STRENGTHS:
         trial = complete_field(kept, _shorter(make(strength=s)), remaining(f"strength-{s:g}"), method)
@@ -69,7 +68,9 @@ def complete_noisy_field(
         else:
             recipe = replace(recipe, passes=0)
     gain = squared_errors(means_at(aside, kept, recipe), aside) - least
-    if not gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):  # two standard errors of the paired difference
+    if not sure and not gain.mean() > 2 * gain.std() / np.sqrt(
+        len(gain)
+    ):  # two standard errors of the paired difference
         return None
     done = complete_field(obs, recipe, remaining("all") if run.seconds is not None else run, method)
     return replace(done, error=float(np.sqrt(least.mean())), settings={**done.settings, "strength": strength})
