@@ -208,6 +208,17 @@ def test_noise_is_no_picture():
 # --- history and factors ------------------------------------------------------------------------------------------
 
 
+def test_lines_show_their_error_bars():
+    done = tfl.complete(series(), error_bars=0.9, dims=("site", "hour"))
+    figure = done.plot()
+    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "90% of the truth"
+    (band,) = figure.axes[1].collections
+    edges = band.get_paths()[0].vertices
+    low, high = done.interval
+    assert edges[:, 1].min() == pytest.approx(low[1].min())
+    assert edges[:, 1].max() == pytest.approx(high[1].max())
+
+
 def test_history_shows_both_curves(results):
     done, _ = results["slices"]
     axes = done.plot_history().axes

@@ -158,16 +158,21 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
     along = int(np.argmax(sheet.given.shape))
     given, completed = (a if along == 1 else a.T for a in (sheet.given, sheet.completed))
     others = None if truth is None else (truth if along == 1 else truth.T)
+    bars = None if done.bars is None else done.interval
     at, names = sheet.index[along], sheet.index[1 - along]
     figure = new_figure(WIDTH, 1.3 * len(given) + 0.5)
     panels = figure.subplots(len(given), 1, sharex=True, squeeze=False)[:, 0]
     for k, axes in enumerate(panels):
         if others is not None:
             axes.plot(at, others[k][at], color=MISSING, linewidth=3, label="the truth")
+        if bars is not None:
+            low, high = ((end if along == 1 else end.T)[k][at] for end in bars)
+            share = f"{done.bars.level:.0%} of the truth" if done.bars is not None else ""
+            axes.fill_between(at, low, high, color=ORANGE, alpha=0.25, linewidth=0, label=share)
         axes.plot(at, completed[k], color=ORANGE, label="filled in")
         axes.plot(at, given[k], color=BLUE, marker="." if len(at) <= 200 else None, markersize=4, label="known")
         axes.set_ylabel(f"{sheet.dims[1 - along]} {names[k]}")
-    panels[0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3)
+    panels[0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4)
     panels[-1].set_xlabel(sheet.dims[along])
     return figure
 
