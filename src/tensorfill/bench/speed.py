@@ -21,6 +21,10 @@ from numpy.typing import NDArray
 
 from tensorfill.data.atomic import replacing
 from tensorfill.data.observations import Observations
+from tensorfill.methods.base import ArrayMethod, Dense
+from tensorfill.methods.halrtc import HaLRTC
+from tensorfill.methods.thresholding import unfold
+from tensorfill.methods.tsvd import TSVD
 from tensorfill.numerical.discrete import Poisson
 from tensorfill.problem import Problem
 
@@ -41,7 +45,7 @@ class Row:
 
 def run(out_dir: str | Path, quick: bool = False) -> list[Row]:
     """Measure everything, write out_dir/speed.csv, return its rows; `quick`: small sizes, to see that it works."""
-    rows = [*picture(quick), *sparse(quick), *start_up(quick)]
+    rows = [*picture(quick), *sparse(quick), *decompositions(quick), *start_up(quick)]
     target = Path(out_dir) / "speed.csv"
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target, "w") as file:
@@ -193,6 +197,50 @@ def numpy_value_and_grad(
         for G, W, rows in zip(total, (b * c, a * c, ab * g), (i, j, k), strict=True):
             G += scatter(W, rows, len(G))
     return value, total
+
+
+# --- baselines -------------------------------------------------------------------------------------------------------
+
+
+def decompositions(quick: bool) -> list[Row]:
+    """One iteration of HaLRTC and of t-SVD on a picture, against the decompositions alone that it cannot avoid."""
+    side, reached = (48, 10) if quick else (256, 60)
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[0:side, 0:side] / side
+    waves = [np.sin(9 * x + k) * np.cos(7 * y - k) + np.sin(30 * x * y + k) for k in range(3)]
+    truth = 128 + 50 * np.stack(waves, axis=2) + 8 * rng.standard_normal((side, side, 3))
+    unfoldings = [np.ascontiguousarray(unfold(truth, n)) for n in range(3)]
+    slices = np.ascontiguousarray(np.moveaxis(np.fft.rfft(truth, axis=2), 2, 0))
+
+    def eigen() -> list[Any]:
+        return [np.linalg.eigh(M @ M.T) for M in unfoldings]
+
+    def singular() -> list[Any]:
+        return [np.linalg.svd(M) for M in slices]
+
+    kinds: list[tuple[ArrayMethod, Callable[[], Any], str]] = [
+        (HaLRTC(), eigen, "eigen-decompositions of M M'"),
+        (TSVD(), singular, "singular value decompositions"),
+    ]
+    rows = []
+    for missing in (0.6, 0.9):
+        seen = rng.random(truth.shape) >= missing
+        data = Dense(truth / 255 * seen, seen)
+        for method, reference, what in kinds:
+            step = step_of(method, data, reached)
+            ours, bare = side_by_side([step, reference], repeats=3 if quick else 40)
+            name = f"{method.name}, {missing:.0%} missing: iteration vs bare {what}"
+            rows.append(at_most(name, 1.5, ours / bare, ours, bare))
+    return rows
+
+
+def step_of(method: ArrayMethod, data: Dense, reached: int) -> Callable[[], Any]:
+    """One iteration of the method after `reached` of them, again and again."""
+    rng = np.random.default_rng(0)
+    state = method.start(data, rng)
+    for _ in range(reached):
+        state = method.step(data, state, rng)
+    return lambda: method.step(data, state, rng)
 
 
 # --- starting up -----------------------------------------------------------------------------------------------------
