@@ -274,3 +274,35 @@ def test_a_slice_without_data_is_filled_like_the_others():
     with pytest.warns(tfl.DataWarning, match="mode0 = 4"):
         done = tfl.complete(T)
     assert done.completed[4].mean() == pytest.approx(np.nanmean(T), rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("kw", "sentence"),
+    [
+        ({"smooth": True}, r"smooth must be \{mode: weight\}.*; got True\."),
+        ({"smooth": 2.0, "method": "sptc"}, r"smooth must be \{mode: weight\}.*; got 2\.0\."),
+        ({"seed": None}, "seed must be a whole number >= 0; got None"),
+        ({"seed": -1}, "seed must be a whole number >= 0; got -1"),
+        ({"seed": "a"}, "seed must be a whole number >= 0; got 'a'"),
+        ({"seed": 1.5}, "seed must be a whole number >= 0; got 1.5"),
+        ({"name": "x"}, "settings of method 'auto' must be among .*; got 'name'"),
+    ],
+)
+def test_bad_seeds_and_settings_get_a_sentence(kw, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        tfl.complete(np.ones((4, 5)), **kw)
+
+
+@pytest.mark.parametrize("method", list(tfl.METHODS))
+def test_only_real_settings_are_listed(method):
+    with pytest.raises(TypeError, match=f"settings of method '{method}' must be") as error:
+        tfl.complete(np.ones((4, 5)), method=method, nonsense=1)
+    listed = str(error.value).split(";")[0].replace(",", "").split()
+    assert not {"name", "reference", "assumes", "use_when", "default_passes", "peak"} & set(listed)
+
+
+def test_a_seed_may_be_an_integer_of_numpy():
+    T = np.arange(20.0).reshape(4, 5)
+    T[1, 2] = np.nan
+    done = tfl.complete(T, seed=np.int64(3), max_iter=2)
+    assert type(done.settings["seed"]) is int

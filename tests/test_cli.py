@@ -358,6 +358,11 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
         "cannot write out.xyz: the ending .xyz is not known; use one of {endings}, or --format.",
     ),
     "a full disk": ((*IN, "-o", "/dev/full", "--max-iter", "1"), 1, "cannot write /dev/full: the disk is full."),
+    "nothing missing": (
+        ("in.png", *OUT),
+        1,
+        "in.png has no missing entry: nothing to fill. Mark what is missing by NaN, --mask F or --missing-value V.",
+    ),
     "what a format cannot hold": (
         ("deep.npy", "-o", "x.jpg"),
         1,

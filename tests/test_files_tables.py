@@ -53,6 +53,22 @@ def test_long_form_orders_dates_and_numbers(tmp_path):
     np.testing.assert_array_equal(dense(loaded), [[2, np.nan], [np.nan, 1]])
 
 
+@pytest.mark.parametrize(
+    ("first_seen", "order"),
+    [
+        ("23:30 04:00 9:15", "04:00 9:15 23:30"),
+        ("7:05:10 07:05 06:59:59.5", "06:59:59.5 07:05 7:05:10"),
+        ("23:30 noon 04:00", "23:30 noon 04:00"),  # one is no time: as they appear
+        ("23:70 04:00", "23:70 04:00"),
+    ],
+)
+def test_long_form_orders_clock_times(first_seen, order, tmp_path):
+    rows = "".join(f"a,{label},{n}\n" for n, label in enumerate(first_seen.split()))
+    loaded, _ = csv_round_trip(tmp_path, f"site,day,count\n{rows}", **LONG)
+    assert loaded.labels["day"] == order.split()
+    assert dense(loaded)[0].tolist() == [first_seen.split().index(label) for label in order.split()]
+
+
 def test_long_form_with_dims_or_value_alone(tmp_path):
     (tmp_path / "a.csv").write_text("x,y,v\n1,1,5\n1,2,6\n")
     for options in ({"dims": ["x", "y"]}, {"value": "v"}):

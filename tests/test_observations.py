@@ -1,5 +1,7 @@
 """Observations from everything people have, and the answer back in the same type."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -125,6 +127,21 @@ BAD = {
     "dims": (lambda: tfl.Observations.from_dense(np.ones((2, 2)), dims=("a", "a")), "2 different names"),
     "dataset": (lambda: observe(xr.Dataset({"v": (("a", "b"), np.ones((2, 2)))})), "must be a DataArray"),
     "column": (lambda: tfl.Observations.from_pandas(pd.DataFrame({"a": [1]}), ["a"], "v"), "got 'v'"),
+    "text among objects": (
+        lambda: observe([[1.0, None], ["a", 2.0]]),
+        r"must be numbers; got 'a'\. Mark what is missing",
+    ),
+    "text column": (
+        lambda: tfl.complete(pd.DataFrame({"site": ["a", "b"], "n": [1.0, 2.0]})),
+        r"column 'site' must be numbers; got 'a'\. For a long table use Observations\.from_pandas\(frame, dims=",
+    ),
+    "dates": (lambda: observe(pd.DataFrame({"day": pd.to_datetime(["2024-01-01"]), "n": [1.0]})), "column 'day'"),
+    "text values": (
+        lambda: tfl.Observations.from_pandas(pd.DataFrame({"a": [1], "b": [1], "v": ["x"]}), ["a", "b"], "v"),
+        "column 'v' must be numbers; got 'x'",
+    ),
+    "a path": (lambda: tfl.complete("photo.png"), r"got the path 'photo\.png'.*files\.read.*command line"),
+    "a Path": (lambda: tfl.complete(Path("photo.png")), r"got the path 'photo\.png'"),
 }
 
 
@@ -204,3 +221,53 @@ def test_bool_by_majority():
     out = obs.source.fill(np.full((2, 2), 0.3))
     assert out.dtype == bool
     assert out.tolist() == [[True, False], [True, False]]
+
+
+def test_nullable_columns_are_filled_and_keep_their_types():
+    big = 2**60 + 1
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([big, None, 3], dtype="Int64"),
+            "real": pd.array([None, 0.5, 2.5], dtype="Float64"),
+            "flag": pd.array([True, False, None], dtype="boolean"),
+            "plain": [1, 2, 3],
+        },
+        index=list("xyz"),
+    )
+    obs = observe(frame)
+    assert obs.mask.tolist() == [[True, False, True, True], [False, True, True, True], [True, True, False, True]]
+    out = obs.source.fill(np.full((3, 4), 0.7))
+    assert list(out.dtypes) == list(frame.dtypes)
+    assert out["whole"].tolist() == [big, 1, 3]
+    assert out["real"].tolist() == [0.7, 0.5, 2.5]
+    assert out["flag"].tolist() == [True, False, True]
+    assert list(out.index) == list("xyz")
+    assert frame["whole"].isna().sum() == 1
+
+
+def test_a_nullable_frame_is_completed():
+    table = np.outer(np.arange(1, 7), np.arange(1, 6))
+    frame = pd.DataFrame(table).astype("Int64")
+    frame.iloc[2, 3] = pd.NA
+    out = tfl.complete(frame, max_iter=20).completed
+    assert set(map(str, out.dtypes)) == {"Int64"}
+    assert not out.isna().any(axis=None)
+    assert ((out == table) | frame.isna()).all(axis=None)
+
+
+def test_nullable_values_of_a_long_table():
+    frame = pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "v": pd.array([5, None, 6, 2**60 + 1], dtype="Int64")})
+    obs = tfl.Observations.from_pandas(frame, ["a", "b"], "v")
+    assert obs.nnz == 3
+    out = obs.source.fill(np.full((2, 2), 7.4))
+    assert out["v"].dtype == "Int64"
+    assert out["v"].tolist() == [5, 7, 6, 2**60 + 1]
+
+
+def test_none_is_missing():
+    for data in ([[1, None, 3], [4, 5, True]], pd.DataFrame([[1, None, 3], [4, 5, True]], dtype=object)):
+        obs = observe(data)
+        assert obs.mask.tolist() == [[True, False, True], [True, True, True]]
+        assert obs.values.tolist() == [1, 3, 4, 5, 1]
+    done = tfl.complete([[1.0, None, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]], max_iter=5)
+    assert np.isfinite(done.completed).all()

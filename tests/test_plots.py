@@ -336,6 +336,16 @@ def test_spread_stays_inside_the_type(results):
     assert summary.spread(done).mean.max() <= 255
 
 
+def test_intervals_lie_around_an_estimate_refined_after_the_fit(results):
+    done, _ = results["slices"]
+    where = np.argwhere(~done.observations.mask)
+    low, high = summary.interval(done, where)
+    refined = dataclasses.replace(done, dense=done.estimate + 1000.0)
+    np.testing.assert_allclose(summary.interval(refined, where), (low + 1000, high + 1000), rtol=1e-6)
+    found = summary.spread(refined)
+    assert ((found.low <= found.mean) & (found.mean <= found.high)).all()
+
+
 def test_spread_says_why_not(results):
     done, _ = results["picture"]
     assert "without a distribution" in summary.spread(without_objective(done))

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from tensorfill.completion import Completion
 from tensorfill.data.convert import observe
 from tensorfill.errorbars import complete_with_bars
-from tensorfill.methods.base import METHODS, Run
+from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.registry import did_you_mean
 from tensorfill.solvers.loop import Callback
 
 EFFORTS = ("normal", "best")
+
+
+def settings_of(cls: type[Method]) -> list[str]:
+    """Names of what may be set of a method; facts of its class (name, reference, ...) are none."""
+    return [f.name for f in dataclasses.fields(cls) if f.init]
 
 
 def complete(
@@ -65,13 +72,29 @@ def complete(
         raise ValueError(msg)
     obs = observe(data, mask, weights=weights, dims=dims)
     cls = METHODS[name]
-    known = [f for f in getattr(cls, "__dataclass_fields__", {})]
-    for key in settings:
-        if key not in known:
-            msg = (
-                f"settings of method {name!r} must be among {', '.join(known)}; got {key!r}.{did_you_mean(key, known)}"
-            )
-            raise TypeError(msg)
-    run = Run(seed, callback, checkpoint, resume, max_iter, seconds)
+    _check_settings(name, cls, settings)
+    run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
     recipe = cls(**settings)
     return recipe.complete(obs, run) if error_bars is None else complete_with_bars(obs, recipe, run, error_bars)
+
+
+def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -> None:
+    """Refuse settings that the method does not have, or of a form that none can use."""
+    known = settings_of(cls)
+    for key in settings:
+        if key not in known:
+            among = f"must be among {', '.join(known)}" if known else "must be left out: it has none"
+            msg = f"settings of method {name!r} {among}; got {key!r}.{did_you_mean(key, known)}"
+            raise TypeError(msg)
+    smooth = settings.get("smooth")
+    if smooth is not None and not isinstance(smooth, Mapping):
+        msg = f'smooth must be {{mode: weight}}, e.g. {{"hour": 1.0}}, or {{}} for none; got {smooth!r}.'
+        raise TypeError(msg)
+
+
+def _whole(seed: Any) -> int:
+    """The seed as Python's own integer, which can be written to a file."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        msg = f"seed must be a whole number >= 0; got {seed!r}. Leave it out for 0."
+        raise ValueError(msg)
+    return int(seed)

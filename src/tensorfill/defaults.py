@@ -24,14 +24,19 @@ SURE = 200  # pairs of direct neighbours that settle how grainy a field is
 
 
 def default_prior(obs: Observations) -> NumericalPrior:
-    """Yes/no -> Bernoulli (logit link), whole numbers >= 0 -> Poisson, positive reals -> Gamma, else Normal."""
+    """Yes/no -> Bernoulli (logit link), whole numbers >= 0 -> Poisson, positive reals -> Gamma, else Normal.
+
+    Positive reals that vary by less than a tenth of their size (kelvin, hectopascal) are no amounts counted from
+    zero: Normal.
+    """
     t = obs.values
     whole = bool(np.all(t == np.floor(t)) and np.abs(t).max() <= 2**53)  # beyond, every number is whole
     if whole and t.min() >= 0 and t.max() <= 1 and t.min() < t.max():
         return prior_for(obs, "bernoulli-logit")
     if whole and t.min() >= 0:
         return prior_for(obs, "poisson")
-    return prior_for(obs, "gamma" if t.min() > 0 else "normal")
+    level, spread = float(t.mean(dtype=np.float64)), float(t.std(dtype=np.float64))
+    return prior_for(obs, "gamma" if t.min() > 0 and (spread >= 0.1 * level or spread == 0) else "normal")
 
 
 def prior_for(obs: Observations, given: NumericalPrior | str | None) -> NumericalPrior:
@@ -130,11 +135,12 @@ def _over(obs: Observations, modes: tuple[int, ...], lags: tuple[int, ...]) -> t
 
 def default_rank(obs: Observations, smooth: tuple[int, ...] = ()) -> int:
     """Up to 300 where two modes or more are smooth (pictures: smoothness ties the numbers together), else the largest
-    rank worth trying: two observations per free number, at most 80.
+    rank worth trying: two observations per free number, at most 80. Numbers along a smooth mode are not all free.
     """
     if len(smooth) >= 2:
         return int(min(300, max(obs.shape) * 2))
-    return int(np.clip(obs.nnz // (2 * sum(obs.shape)), 1, 80))
+    free = sum(length / 8 if n in smooth else length for n, length in enumerate(obs.shape))
+    return int(np.clip(obs.nnz // (2 * free), 1, 80))
 
 
 def stiffness(obs: Observations, prior: NumericalPrior) -> tuple[float, float]:

@@ -1,8 +1,9 @@
 """Error bars for any method: how far off it was on entries set aside, and so how far off it may be elsewhere.
 
-Split conformal prediction. A part of the observed entries is hidden from a run of its own; what that run gets wrong
-there is compared with a scale, a guess of how large the error is at each entry. The guess may be poor: the quantile of
-error over scale makes the intervals hold as often as they say. A better guess makes them narrow where they can be.
+Split conformal prediction. A part of the observed entries is hidden, in the way in which others are missing, from a
+run of its own. What that run gets wrong there is compared with a scale, a guess of how large the error is at each
+entry. The guess may be poor: the quantile of error over scale makes the intervals hold as often as they say. A better
+guess makes them narrow where they can be.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.completion import Completion
+from tensorfill.data.gaps import clustered, split_like_gaps
 from tensorfill.data.observations import Observations
-from tensorfill.defaults import default_held_out, smooth_modes
+from tensorfill.defaults import SHORT, default_held_out, smooth_modes
 from tensorfill.methods.base import Method, Run
 from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
@@ -52,7 +54,7 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
         raise ValueError(msg)
     obs._refuse_huge("error bars")
     run = replace(run, seconds=None if run.seconds is None else run.seconds / 2)
-    kept, aside = obs.split(default_held_out(obs), np.random.default_rng([run.seed, 7]))
+    kept, aside = split_like_gaps(obs, default_held_out(obs), np.random.default_rng([run.seed, 7]))
     file = None if run.checkpoint is None else f"{run.checkpoint}.bars"
     trial = method.complete(kept, replace(run, checkpoint=file))
     if trial.status in (Status.INTERRUPTED, Status.CALLBACK):
@@ -143,4 +145,16 @@ def _activity(trial: Completion) -> Array | None:
     return activity + (0.5 * float(np.median(activity)) or 1.0)
 
 
-BASES = (_flat, _prior, _activity)
+def _distance(trial: Completion) -> Array | None:
+    """As far as the next known entry is, where gaps are clustered: the middle of a cloud is harder than its rim."""
+    from scipy.ndimage import distance_transform_edt
+
+    obs = trial.observations
+    if not clustered(obs):
+        return None
+    long = [length >= SHORT for length in obs.shape]  # along colours and the like nothing is near or far
+    distance = distance_transform_edt(~obs.mask, sampling=[1.0 if yes else 1e-3 for yes in long])
+    return np.maximum(distance, 1.0)
+
+
+BASES = (_flat, _prior, _activity, _distance)

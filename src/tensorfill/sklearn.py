@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from tensorfill.api import complete
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
-from tensorfill.defaults import default_smooth, prior_for
+from tensorfill.defaults import default_prior, default_smooth, prior_for
 from tensorfill.newrows import Rows
 from tensorfill.numerical.base import NumericalPrior
 
@@ -31,7 +32,9 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     as they are and finds for each sample, new or old, its own row of the first factor under the same prior and
     penalties. So the answer for a sample does not depend on the samples beside it. Known entries come back unchanged.
 
-    The model has one prior and one scale for all features: put a `StandardScaler` before it where their units differ.
+    Real-valued columns may have units of their own: where `prior` is not given or is "normal", each column of a matrix
+    is centred and scaled for the fit, and the answer is in its unit again. Counts and yes/no columns are taken as they
+    are, and so are samples of more than one mode.
 
     Parameters
     ----------
@@ -47,10 +50,11 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    completion_ : Completion, the fit to the training data, with factors, history, plots
+    completion_ : Completion, the fit to the training data (centred and scaled), with factors, history, plots
     factors_ : factors of modes 1, 2, ..., [(I_n, R)]
     sample_shape_ : shape of one sample
     means_ : mean of each feature over the training samples, what `score` compares with; shape of one sample
+    center_, scale_ : what was subtracted from each feature and by what it was divided; shape of one sample
     n_iter_ : iterations of the fit, at least 1
     n_features_in_ : number of features of a sample
 
@@ -87,16 +91,19 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> TensorImputer:
         """Learn the factors from X (samples, features) or (samples, I_1, I_2, ...); NaN = missing. y is ignored."""
         T, _ = self._tensor(X, fitting=True)
+        self.means_ = _means(T)
+        prior = self._choose_units(T)
+        T = (T - self.center_) / self.scale_
         obs = Observations.from_dense(T)
         self._seed = _seed(self.random_state)
         self.completion_ = complete(
             obs,
             seed=self._seed,
             max_iter=self.max_iter,
-            prior=self.prior,
+            prior=prior,
             rank=self.rank,
             ridge=self.ridge,
-            smooth=self._smooth(obs),
+            smooth=self._smooth(obs, prior),
             # three samples are not three colours, for which total variation would take a mode of three
             tv=0.0 if len(T) == 3 else None,
             passes=0,  # only the low-rank model itself can be carried over to new samples
@@ -104,7 +111,6 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.factors_ = list(self.completion_.model.factors[1:])
         self.n_iter_ = max(1, self.completion_.iterations)
         self._rows = Rows(self.completion_)
-        self.means_ = _means(T)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -142,8 +148,8 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         gaps = missing.reshape(len(T), -1).any(axis=1)
         out = np.array(T)
         if gaps.any():
-            estimate = self._rows.estimate(self._rows.fit(T[gaps]))
-            out[missing] = estimate[missing[gaps]]
+            estimate = self._rows.estimate(self._rows.fit((T[gaps] - self.center_) / self.scale_))
+            out[missing] = (estimate * self.scale_ + self.center_)[missing[gaps]]
         return out
 
     def _tensor(self, X: Any, *, fitting: bool) -> tuple[Array, tuple[int, ...]]:
@@ -163,10 +169,23 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(msg)
         return array.reshape(len(array), *want), array.shape
 
-    def _smooth(self, obs: Observations) -> dict[int, float]:
+    def _choose_units(self, T: Array) -> NumericalPrior | str | None:
+        """Set center_ and scale_ from the training data (samples, ...); returns the prior for the data so scaled."""
+        self.center_, self.scale_ = np.zeros(T.shape[1:], T.dtype), np.ones(T.shape[1:], T.dtype)
+        chosen = default_prior(Observations.from_dense(T)).name if self.prior is None else self.prior
+        if T.ndim != 2 or chosen not in ("gamma", "normal"):
+            return self.prior
+        self.center_ = self.means_.astype(T.dtype)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column never seen
+            spread = np.nanstd(T, axis=0)
+        self.scale_ = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0).astype(T.dtype)
+        return "normal"
+
+    def _smooth(self, obs: Observations, prior: NumericalPrior | str | None) -> dict[int, float]:
         """{mode: rho} without the first mode, whose samples have no order."""
         if self.smooth is None:
-            found = default_smooth(obs, prior_for(obs, self.prior))
+            found = default_smooth(obs, prior_for(obs, prior))
             return {n: rho for n, rho in found.items() if n != 0}
         if not isinstance(self.smooth, Mapping):
             return {n: float(self.smooth) for n in range(1, obs.ndim)}

@@ -150,8 +150,8 @@ class Spread:
 
 
 def interval(done: Completion, where: Array) -> tuple[Array, Array]:
-    """The error bars, or else the central 90 % of the prior, at the coordinates (k, N): (low, high), inside what the
-    data's type can hold.
+    """The error bars, or else the central 90 % of the prior, at the coordinates (k, N): (low, high), around the
+    estimate and inside what the data's type can hold.
     """
     dtype = view.source_dtype(done.observations)
     ends = (-np.inf, np.inf)
@@ -162,7 +162,9 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
     else:
         assert done.prior is not None
         x = np.asarray(done.model.at(where), dtype=np.float64)
-        low, high = (done.prior.quantile(x, q) for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
+        # where the estimate was refined after the fit, the model's own mean is elsewhere
+        shift = 0.0 if done.dense is None else np.asarray(done.at(where), dtype=np.float64) - done.prior.mean(x)
+        low, high = (done.prior.quantile(x, q) + shift for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
     return np.clip(low, *ends).astype(np.float64), np.clip(high, *ends).astype(np.float64)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from tensorfill._cli.checks import check_free, check_numbers, coordinates, mode_and_weight
 from tensorfill._cli.problem import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
 from tensorfill._cli.progress import Progress, planned
-from tensorfill.api import EFFORTS, complete
+from tensorfill.api import EFFORTS, complete, settings_of
 from tensorfill.completion import Completion
 from tensorfill.data.convert import cast_like
 from tensorfill.data.files import FileError, Loaded, format_of, read, read_mask, write
@@ -76,6 +76,7 @@ class Job:
         with as_problem(BAD_DATA):
             indices = self.places(loaded)
             self.check_out(loaded, obs, indices)
+            self.check_gaps(obs)
             done, notes = self.fit(obs, settings)
             self.write(done, loaded, indices)
             if self.error_bars is not None and done.bars is not None:
@@ -106,13 +107,13 @@ class Job:
             raise Problem(msg, BAD_USAGE)
         check_numbers(rank=self.rank, max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
         cls = METHODS[self.method_name]
-        known = list(getattr(cls, "__dataclass_fields__", {}))
+        known = settings_of(cls)
         smooth = dict(mode_and_weight(text) for text in self.smooth)
         given = {"prior": self.prior, "rank": self.rank, "smooth": smooth or None}
         settings = {k: v for k, v in given.items() if v is not None}
         for key in settings:
             if key not in known:
-                able = ", ".join(n for n, c in METHODS.items() if key in getattr(c, "__dataclass_fields__", {}))
+                able = ", ".join(n for n, c in METHODS.items() if key in settings_of(c))
                 msg = f"--{key} means nothing for method {self.method_name}; it does for {able}."
                 raise Problem(msg, BAD_USAGE)
         if self.prior is not None:
@@ -194,6 +195,16 @@ class Job:
             if other is not None:
                 with naming(other, "write"):
                     check_free(other)
+
+    def check_gaps(self, obs: Observations) -> None:
+        """Refuse data without a gap: most likely the gaps were not told."""
+        if obs.nnz == obs.size:
+            name = "standard input" if self.source == "-" else self.source
+            msg = (
+                f"{name} has no missing entry: nothing to fill. Mark what is missing by NaN, --mask F or "
+                "--missing-value V."
+            )
+            raise Problem(msg, BAD_DATA)
 
     # --- the fit ------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from tensorfill.data.observations import Observations
 
 Array = NDArray[Any]
+
+LONG = "For a long table use Observations.from_pandas(frame, dims=[...], value=...)."
 
 
 def observe(
@@ -33,6 +37,12 @@ def observe(
             msg = "mask, weights and dims must be given when the Observations are made; got them again here."
             raise ValueError(msg)
         return data
+    if isinstance(data, str | PathLike):
+        msg = (
+            f"data must be an array or a table; got the path {str(data)!r}. Give "
+            "tensorfill.data.files.read(path).observations(), or use the command line: tensorfill complete IN -o OUT."
+        )
+        raise TypeError(msg)
     kind = type(data).__module__.split(".")[0]
     if kind == "xarray":
         if not hasattr(data, "dims") or not hasattr(data, "values") or callable(data.values):
@@ -57,10 +67,12 @@ def from_dense(
     weights: ArrayLike | None = None,
     dims: Sequence[str] | None = None,
 ) -> Observations:
-    """From an array with NaN for missing, or with `mask` (True = observed), or a `numpy.ma` array."""
+    """From an array with NaN for missing, or with `mask` (True = observed), a `numpy.ma` array, or lists with None."""
     array = np.asanyarray(T)
     if isinstance(array, np.matrix):  # always two-dimensional, also where one number per entry is meant
         array = np.asarray(array)
+    if array.dtype == object and not isinstance(array, np.ma.MaskedArray):
+        array = _floats(array, "values")
     if array.dtype.kind not in "biuf":
         msg = f"values must be numbers (integer, float or bool); got dtype {array.dtype}."
         raise TypeError(msg)
@@ -76,6 +88,16 @@ def from_dense(
         dims=tuple(dims or ()),
         source=ArraySource(array, observed),
     )
+
+
+def _floats(objects: Array, what: str, hint: str = "Mark what is missing by None or NaN.") -> Array:
+    """Python objects as numbers, None and pandas.NA as NaN; what is no number is refused."""
+    flat = [np.nan if x is None or type(x).__name__ == "NAType" else x for x in objects.ravel()]
+    for x in flat:
+        if not isinstance(x, Real | np.bool_):
+            msg = f"{what} must be numbers; got {x!r}. {hint}"
+            raise TypeError(msg)
+    return np.array(flat, dtype=np.float64).reshape(objects.shape)
 
 
 def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:
@@ -240,19 +262,22 @@ def _observe_pandas(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] |
             raise ValueError(msg)
         names = [str(n) if n is not None else f"level{k}" for k, n in enumerate(data.index.names)]
         made = from_pandas(data.rename("value").rename_axis(names).reset_index(), names, "value")
-        return _with_source(made, SeriesSource(data, made.source))
+        return replace(made, source=SeriesSource(data, made.source))
     if data.ndim == 2:
-        made = from_dense(data.to_numpy(), mask, weights=weights, dims=dims or ("row", "column"))
-        source = MatrixSource(data, made.source)
-        return _with_source(made, source)
+        columns = [_column(c, LONG) for _, c in data.items()]
+        numbers = np.stack(columns, axis=1) if columns else data.to_numpy()
+        made = from_dense(numbers, mask, weights=weights, dims=dims or ("row", "column"))
+        return replace(made, source=MatrixSource(data, made.source))
     msg = "a pandas Series must have a MultiIndex with one level per dimension; got a plain index."
     raise ValueError(msg)
 
 
-def _with_source(obs: Observations, source: Any) -> Observations:
-    from dataclasses import replace
-
-    return replace(obs, source=source)
+def _column(column: Any, hint: str = "Choose a column of numbers.") -> Array:
+    """The numbers of a pandas column: as they are, or as floats with NaN where its type has its own missing value."""
+    if column.dtype.kind not in "biuf":
+        return _floats(column.to_numpy(dtype=object), f"the values of column {column.name!r}", hint)
+    plain = isinstance(column.dtype, np.dtype)
+    return column.to_numpy() if plain else column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,7 +300,13 @@ class MatrixSource:
     inner: Any
 
     def fill(self, estimate: Array) -> Any:
-        return type(self.frame)(self.inner.fill(estimate), index=self.frame.index, columns=self.frame.columns)
+        if not any(hasattr(d, "numpy_dtype") for d in self.frame.dtypes):
+            return type(self.frame)(self.inner.fill(estimate), index=self.frame.index, columns=self.frame.columns)
+        out = self.frame.copy()  # nullable columns: each keeps its type
+        for n, (_, column) in enumerate(self.frame.items()):
+            dtype = getattr(column.dtype, "numpy_dtype", _column(column).dtype)
+            out.isetitem(n, column.where(self.inner.observed[:, n], cast_like(estimate[:, n], dtype)))
+        return out
 
 
 def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
@@ -292,7 +323,7 @@ def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | No
         codes.append(code)
     return from_coo(
         np.stack(codes, axis=1),
-        frame[value].to_numpy(),
+        _column(frame[value]),
         tuple(len(u) for u in labels),
         weights=None if weight is None else frame[weight].to_numpy(),
         dims=dims,
@@ -311,15 +342,16 @@ class FrameSource:
     codes: Array
 
     def fill(self, estimate: Array) -> Any:
-        dtype = self.frame[self.value].to_numpy().dtype
+        given = self.frame[self.value]
+        numbers = _column(given)
+        dtype = getattr(given.dtype, "numpy_dtype", numbers.dtype)
         column = cast_like(estimate, dtype)
-        given = self.frame[self.value].to_numpy()
-        seen = ~np.isnan(given) if dtype.kind == "f" else np.ones(len(given), dtype=bool)
-        column[tuple(self.codes[seen].T)] = given[seen]
+        seen = ~np.isnan(numbers) if numbers.dtype.kind == "f" else np.ones(len(numbers), dtype=bool)
+        column[tuple(self.codes[seen].T)] = given[seen].to_numpy(dtype=dtype)
         shape = tuple(len(u) for u in self.labels)
         grid = np.unravel_index(np.arange(math.prod(shape)), shape)
         table = {d: u[g] for d, u, g in zip(self.dims, self.labels, grid, strict=True)}
-        return type(self.frame)({**table, self.value: column.ravel()})
+        return type(self.frame)({**table, self.value: column.ravel()}).astype({self.value: given.dtype})
 
 
 # --- xarray -------------------------------------------------------------------------------------------------------
@@ -331,7 +363,7 @@ def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observatio
         warnings.warn(_loading(da), stacklevel=2)
     mask, weights = _by_name(mask, da, "mask"), _by_name(weights, da, "weights")
     made = from_dense(da.values, mask, weights=weights, dims=[str(d) for d in da.dims])
-    return _with_source(made, XarraySource(da, made.source))
+    return replace(made, source=XarraySource(da, made.source))
 
 
 def _by_name(given: Any, da: Any, what: str) -> Any:

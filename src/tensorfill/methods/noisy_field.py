@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.completion import Completion
+from tensorfill.data.gaps import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 from tensorfill.methods.field import FieldRecipe, cannot_refine, complete_field, refined
@@ -26,13 +27,23 @@ from tensorfill.solvers.fit import ENDED_EARLY
 
 Array = NDArray[Any]
 
+Rival = Callable[[Observations, Run], Completion]
+
 STRENGTHS = (1.0, 3.0, 9.0, 27.0, 81.0)
 
 
 def complete_noisy_field(
-    obs: Observations, make: Callable[..., FieldRecipe], run: Run, method: str, *, share: float, sure: bool = False
+    obs: Observations,
+    make: Callable[..., FieldRecipe],
+    run: Run,
+    method: str,
+    *,
+    share: float,
+    sure: bool = False,
+    rival: Rival | None = None,
 ) -> Completion | None:
-    """The field, its weights decided on a share of the entries set aside; None if the per-mode means are as good.
+    """The field, its weights decided on a share of the entries set aside; None if it is not one after all: the per-mode
+    means are as good, or the `rival` is better.
 
     `make(strength=...)` gives the recipe with that strength. `sure` that it is a field: do not ask the means.
     """
@@ -44,7 +55,7 @@ def complete_noisy_field(
         file = None if run.checkpoint is None else f"{run.checkpoint}.{name}"
         return replace(run, seconds=left, checkpoint=file)
 
-    kept, aside = obs.split(share, np.random.default_rng([run.seed, 0]))
+    kept, aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 0]))
     best, least, strength = None, np.empty(0), 1.0
     for s in STRENGTHS:
         trial = complete_field(kept, _shorter(make(strength=s)), remaining(f"strength-{s:g}"), method)
@@ -72,6 +83,11 @@ def complete_noisy_field(
         len(gain)
     ):  # two standard errors of the paired difference
         return None
+    if rival is not None:
+        other = rival(kept, remaining("rival"))
+        spent += other.seconds
+        if squared_errors(other.at(aside.indices), aside).mean() < least.mean():
+            return None
     done = complete_field(obs, recipe, remaining("all") if run.seconds is not None else run, method)
     return replace(done, error=float(np.sqrt(least.mean())), settings={**done.settings, "strength": strength})
 

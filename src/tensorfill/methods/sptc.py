@@ -38,8 +38,8 @@ class SPTC(Method):
     epsilon: float = 1e-3
     alpha: float | str = "auto"
     prior: NumericalPrior | str = "poisson"
-    max_iter: int = 2000
-    tol: float = 1e-7
+    max_iter: int = 4000
+    tol: float = 1e-8
 
     def complete(self, obs: Observations, run: Run) -> Completion:
         prior = PRIORS.make(self.prior)

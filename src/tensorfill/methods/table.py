@@ -1,7 +1,7 @@
 """The recipe for tables: tensors whose modes are not lines of pixels. Held-out entries decide everything.
 
 The per-mode means come first. Then fits of growing rank compete on held-out entries, each stopped when its own
-held-out error no longer falls; then a stiffer ridge and a few other random starts. The winner must beat the means by
+held-out error no longer falls; then stiffer penalties and a few other random starts. The winner must beat the means by
 more than chance, or the means are returned. From where it ended it goes on for a while with all entries.
 """
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.completion import Completion
+from tensorfill.data.gaps import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.defaults import interelement_priors
 from tensorfill.methods.base import Run
@@ -38,6 +39,7 @@ FEW = 5000  # with fewer, one split leaves too much to chance
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 LADDER = (1, 2, 3, 4, 5, 6, 8, 12, 18, 26, 38, 55, 80)
 STIFF = (100.0, 30.0)  # times the default ridge; where nearly all that is there is noise the first is already too much
+SMOOTHER = (10.0, 100.0)  # times the default smoothness
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 LAST = 4  # the last fit, to all entries, goes on for a quarter of the iterations that led there
 BURSTS = 6  # patience with L-BFGS-B, whose one iteration here is a burst of several
@@ -56,6 +58,11 @@ class Recipe:
     solver: Solver
     held_out: float
     starts: int
+    smooth_given: bool = False
+
+    def smoother(self, times: float) -> Recipe:
+        """The same with `times` the smoothness."""
+        return self if times == 1 else replace(self, smooth={n: times * rho for n, rho in self.smooth.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +71,7 @@ class Candidate:
 
     rank: int
     ridge: float
+    smoother: float  # times the recipe's smoothness
     seed: int
     losses: Array  # of each held-out entry of every fold, weighted
     error: float  # root mean square error on them
@@ -107,7 +115,7 @@ class Contest:
     def on(obs: Observations, recipe: Recipe, run: Run) -> Contest:
         """One split; three where observations are few, so that chance decides less."""
         rngs = (np.random.default_rng([run.seed, 0, k]) for k in range(3 if obs.nnz < FEW else 1))
-        return Contest(tuple(obs.split(recipe.held_out, rng) for rng in rngs), recipe, run)
+        return Contest(tuple(split_like_gaps(obs, recipe.held_out, rng) for rng in rngs), recipe, run)
 
     def left(self) -> float | None:
         """Seconds left for the rest of the contest; None without a limit."""
@@ -115,11 +123,13 @@ class Contest:
             return None
         return self.run.seconds - max(sum(self.spent), time.monotonic() - self.began)
 
-    def enter(self, rank: int, ridge: float, start: int, limit: int | None = None) -> Candidate:
+    def enter(
+        self, rank: int, ridge: float, start: int, limit: int | None = None, *, smoother: float = 1.0
+    ) -> Candidate:
         """One fit per fold; `limit` iterations at most."""
         losses, errors, outcomes = [], [], []
         for k, (kept, aside) in enumerate(self.folds):
-            problem = table_problem(kept, self.recipe, rank, ridge)
+            problem = table_problem(kept, self.recipe.smoother(smoother), rank, ridge)
             rng = np.random.default_rng([self.run.seed, 1 + start])
             fit = Fit(
                 problem, self.recipe.solver, initial_factors(problem, first_guess(problem), rng, noise=NOISE), aside
@@ -132,7 +142,7 @@ class Contest:
                 seconds=None if left is None else max(left, 1e-9),
             )
             # the start alone needs no file, and its name would be that of the fit that goes on from there
-            file = {} if limit == 0 else self._file(f"{rank}-{ridge:.3g}-{start}-{k}", fit)
+            file = {} if limit == 0 else self._file(f"{rank}-{ridge:.3g}-{smoother:g}-{start}-{k}", fit)
             outcome = run_loop(fit, stopping=stopping, rng=rng, callback=self.run.callback, **file)
             outcomes.append(outcome)
             self.spent.append(outcome.history.rows[-1].seconds)
@@ -141,7 +151,7 @@ class Contest:
             if outcome.status in ENDED_EARLY:
                 break
         error = float(np.sqrt(np.mean(np.square(errors))))
-        return Candidate(rank, ridge, start, np.concatenate(losses), error, tuple(outcomes))
+        return Candidate(rank, ridge, smoother, start, np.concatenate(losses), error, tuple(outcomes))
 
     def _file(self, name: str, fit: Fit) -> dict[str, Any]:
         """Each fit has a checkpoint of its own beside the one named: run.npz.2-0.1-0-0, ..."""
@@ -172,8 +182,14 @@ class Contest:
                 if times != 10 and now.score > best.score:
                     break
                 best = min(best, now, key=lambda c: c.score)
+        for times in () if r.smooth_given or not r.smooth else SMOOTHER:
+            now = self.enter(best.rank, best.ridge, 0, smoother=times)
+            yield now
+            if now.score > best.score:
+                break
+            best = now
         for start in range(1, r.starts):
-            yield self.enter(best.rank, best.ridge, start)
+            yield self.enter(best.rank, best.ridge, start, smoother=best.smoother)
 
 
 def table_problem(obs: Observations, recipe: Recipe, rank: int, ridge: float, *, quiet: bool = True) -> Problem:
@@ -217,7 +233,8 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
     # From where the best fold ended: another start would end elsewhere, where no held-out entry has looked.
     start = best_fold(whole_problem, winner) if winner.iterations else None
     limit = -(-winner.iterations // LAST) if again else 0
-    done = _fit_all(obs, recipe, quiet, method, winner.rank, winner.ridge, winner.seed, limit, start)
+    chosen = recipe.smoother(winner.smoother)
+    done = _fit_all(obs, chosen, quiet, method, winner.rank, winner.ridge, winner.seed, limit, start)
     return replace(
         done,
         held_out=winner.score,

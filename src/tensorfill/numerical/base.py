@@ -97,6 +97,7 @@ class NumericalPrior:
     """
 
     name: ClassVar[str]
+    location: ClassVar[bool] = False  # is only the difference t - x of account?
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):

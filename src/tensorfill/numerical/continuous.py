@@ -17,6 +17,8 @@ from tensorfill.numerical.base import PRIORS, Array, NumericalPrior, parameter
 class _Centred(NumericalPrior):
     """x is the centre; subclasses give the quantiles of the residual t - x."""
 
+    location = True
+
     def mean(self, x: Array) -> Array:
         return x.copy()
 

@@ -1,15 +1,16 @@
 """Long tables, whatever file they come from: one column per dimension, one value column, one row per known entry.
 
-Labels of one dimension that are all numbers, or all ISO dates, are put in their natural order, because smoothness along
-a dimension means something only then; any other labels stay in the order of their first appearance. Output has one row
-for every combination, each dimension in the order of first appearance.
+Labels of one dimension that are all numbers, all ISO dates, or all clock times (7:05, 23:30) are put in their natural
+order, because smoothness along a dimension means something only then; any other labels stay in the order of their first
+appearance. Output has one row for every combination, each dimension in the order of first appearance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 from tensorfill.data.formats.base import Array, FileError, Loaded, first_duplicate
 from tensorfill.registry import did_you_mean
+
+CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +50,30 @@ def encode(column: Sequence[Any]) -> Axis:
     return Axis([found[k] for k in order], rank[codes], rank)
 
 
+def _seconds(label: str) -> float:
+    """`7:05` or `07:05:10` as seconds since midnight."""
+    found = CLOCK.fullmatch(label.strip())
+    if found is None:
+        msg = f"a clock time must look like 7:05 or 07:05:10; got {label!r}."
+        raise ValueError(msg)
+    hours, minutes, seconds = found.groups(default="0")
+    return 3600 * int(hours) + 60 * int(minutes) + float(seconds)
+
+
+PARSERS: tuple[Callable[[str], Any], ...] = (float, datetime.fromisoformat, _seconds)
+
+
 def _natural(labels: list[Any]) -> list[Any] | None:
-    """Keys that sort the labels by number or date, or None when they are neither."""
+    """Keys that sort the labels by number, date or clock time, or None when they are none of these."""
     if all(isinstance(x, int | float) and not isinstance(x, bool) for x in labels):
         return labels
-    if all(isinstance(x, datetime) for x in labels) or all(type(x) is date for x in labels):
+    if any(all(type(x) is kind for x in labels) for kind in (date, time)) or all(
+        isinstance(x, datetime) for x in labels
+    ):
         return labels
     if not all(isinstance(x, str) for x in labels):
         return None
-    for parse in (float, datetime.fromisoformat):
+    for parse in PARSERS:
         try:
             keys: list[Any] = [parse(x) for x in labels]
             return keys if sorted(keys) is not None and keys == keys else None  # NaN equals nothing

@@ -1,0 +1,107 @@
+"""Entries set aside in the way in which others are missing."""
+
+import numpy as np
+import pytest
+from scipy.ndimage import gaussian_filter
+
+import tensorfill as tfl
+from tensorfill.data.gaps import clustered, clustering, split_like_gaps
+from tensorfill.data.masks import random_entries, random_fibres
+
+
+def clouds(shape=(60, 70), share=0.35, seed=0):
+    noise = gaussian_filter(np.random.default_rng(seed).normal(size=shape), 4)
+    return noise < np.quantile(noise, 1 - share)
+
+
+def observed(mask):
+    return tfl.Observations.from_dense(np.arange(mask.size, dtype=float).reshape(mask.shape), mask)
+
+
+MASKS = {
+    "entries": (random_entries((20, 18, 16), 0.6), False),
+    "most entries": (random_entries((40, 40, 3), 0.97), False),
+    "none": (np.ones((6, 5), dtype=bool), False),
+    "days": (random_fibres((12, 30, 24), 0.3, mode=2), True),
+    "pixels": (random_fibres((30, 30, 3), 0.7, mode=2), True),
+    "clouds": (clouds(), True),
+}
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_groups_of_gaps_are_recognised(kind):
+    mask, together = MASKS[kind]
+    assert clustered(observed(mask)) is together
+
+
+@pytest.mark.parametrize("kind", [k for k in MASKS if k != "none"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_parts_make_up_the_whole(kind, seed):
+    obs = observed(MASKS[kind][0])
+    kept, aside = split_like_gaps(obs, 0.2, np.random.default_rng(seed))
+    assert 0.08 * obs.nnz < aside.nnz < 0.35 * obs.nnz
+    assert sorted([*kept.values, *aside.values]) == list(obs.values)
+    if clustered(obs):
+        assert len(kept.empty_slices()) == len(obs.empty_slices())
+
+
+def test_whole_days_are_set_aside_where_whole_days_are_missing():
+    mask = MASKS["days"][0]
+    _, aside = split_like_gaps(observed(mask), 0.1, np.random.default_rng(0))
+    per_day = aside.mask.sum(axis=2)
+    assert set(np.unique(per_day)) == {0, 24}
+    assert (per_day > 0).any(axis=1).sum() > 6  # at most stations, not at a few
+
+
+def test_blots_are_set_aside_where_blots_are_missing():
+    _, aside = split_like_gaps(observed(MASKS["clouds"][0]), 0.1, np.random.default_rng(0))
+    inverse = observed(~aside.mask)
+    assert min(clustering(inverse)) > 0.4
+
+
+def test_a_station_by_day_by_hour_table_is_not_taken_for_a_picture():
+    """Days and hours are smooth, stations are not; whole days are missing: what other stations had that day counts."""
+    rng = np.random.default_rng(2)
+    hour, days = np.arange(24), 30
+    trend = np.cumsum(rng.normal(0, 1.5, days))
+    swing = -np.cos(2 * np.pi * (hour - 3) / 24) * rng.uniform(0.4, 1.3, (days, 1))
+    T = rng.normal(0, 4, (10, 1, 1)) + rng.uniform(0.7, 1.2, (10, 1, 1)) * trend[:, None]
+    T = T + rng.uniform(2, 6, (10, 1, 1)) * swing + rng.normal(0, 0.4, (10, days, 24))
+    known = random_fibres(T.shape, 0.2, mode=2, seed=1)
+    done = tfl.complete(np.where(known, T, np.nan))
+    assert np.sqrt(np.mean((done.estimate - T)[~known] ** 2)) < 1.2 * 0.4
+    assert done.error == pytest.approx(0.4, rel=0.2)
+
+
+def test_error_bars_hold_under_clouds():
+    y, x = np.mgrid[0:60, 0:70] / 60
+    T = 50 * np.sin(7 * x) * np.cos(6 * y) + 20 * np.sin(23 * x * y)
+    known = clouds()
+    done = tfl.complete(np.where(known, T, np.nan), error_bars=0.9)
+    low, high = done.interval
+    assert np.mean((low <= T) & (high >= T), where=~known) > 0.75
+    rim = done.bars.half[~known]
+    assert rim.max() > 3 * rim.min()
+
+
+@pytest.mark.parametrize("level", [1013.0, -2e5])
+def test_a_constant_added_to_the_data_is_added_to_the_answer(level):
+    y, x = np.mgrid[0:1:40j, 0:1:50j]
+    T = 12 * np.sin(3 * x + 2 * y) - 8 * np.cos(4 * y - x) * x
+    known = random_entries(T.shape, 0.6)
+    plain = tfl.complete(np.where(known, T, np.nan), prior="normal")
+    moved = tfl.complete(np.where(known, T + level, np.nan))
+    assert moved.prior.name == "normal"
+    np.testing.assert_allclose(moved.estimate - level, plain.estimate, atol=0.15)
+    error = [np.sqrt(np.mean((d.estimate - T - c)[~known] ** 2)) for d, c in ((plain, 0), (moved, level))]
+    assert error[1] < 1.3 * error[0]
+    np.testing.assert_allclose(tfl.CP(moved.factors).full(), moved.estimate, rtol=0.1)  # exported with the level in it
+    assert np.array_equal(moved.completed[known], (T + level)[known])
+
+
+def test_series_in_columns_are_smoothed_along_time():
+    rng = np.random.default_rng(0)
+    T = np.cumsum(rng.normal(size=(300, 4)), axis=0)
+    known = random_entries(T.shape, 0.3)
+    done = tfl.complete(np.where(known, T, np.nan))
+    assert np.sqrt(np.mean((done.estimate - T)[~known] ** 2)) < 1.5  # a step is 1, the whole spreads by about 8
