@@ -96,53 +96,12 @@ def safe_eigh(G: Array) -> tuple[Array, Array]:
 def eigh_above(G: Array, low: float) -> tuple[Array, Array]:
     """Eigenpairs of Hermitian G (n, n) with values above `low`, largest first: (k,) and (n, k).
 
-    Householder to tridiagonal form, eigenvectors there, and only the wanted vectors are carried back.
+    All are computed, by NumPy: SciPy could leave out some, but its LAPACK has threads of its own, which fight for the
+    cores with those of NumPy's products, and the whole takes three times as long.
     """
-    if G.shape[0] < _SMALL or not np.isfinite(G).all():
-        w, Q = safe_eigh(G)
-    else:
-        try:
-            return _tridiagonal_above(G, low)
-        except np.linalg.LinAlgError:
-            w, Q = safe_eigh(G)
+    w, Q = safe_eigh(G)
     chosen = slice(None, None, -1) if np.isnan(w).any() else np.flatnonzero(w > low)[::-1]
     return w[chosen], Q[:, chosen]
-
-
-def _tridiagonal_above(G: Array, low: float) -> tuple[Array, Array]:
-    from scipy.linalg import get_lapack_funcs
-
-    n = G.shape[0]
-    kind = ("hetrd", "unmqr") if np.iscomplexobj(G) else ("sytrd", "ormqr")
-    reduce, carry = get_lapack_funcs(kind, (G,))
-    reflectors, d, e, tau, info = reduce(G, lower=1, lwork=32 * n)
-    _raise_if(info, "tridiagonal reduction")
-    w, V = _tridiagonal_eigh(d, e)
-    chosen = np.flatnonzero(w > low)[::-1]
-    if chosen.size == 0:
-        return w[:0], np.zeros((n, 0), dtype=G.dtype)
-    V = np.asfortranarray(V[:, chosen], dtype=G.dtype)
-    V[1:], _, info = carry("L", "N", reflectors[1:, :-1], tau, V[1:], 32 * n)
-    _raise_if(info, "back-transformation")
-    return w[chosen], V
-
-
-def _tridiagonal_eigh(d: Array, e: Array) -> tuple[Array, Array]:
-    """Eigenpairs of the real symmetric tridiagonal matrix with diagonal d and off-diagonal e, ascending."""
-    from scipy.linalg import eigh_tridiagonal, get_lapack_funcs
-
-    try:
-        (solve,) = get_lapack_funcs(("stevd",), (d,))
-    except ValueError:  # an older SciPy
-        return eigh_tridiagonal(d, e, check_finite=False)
-    w, V, info = solve(d, e)
-    _raise_if(info, "divide and conquer")
-    return w, V
-
-
-def _raise_if(info: int, step: str) -> None:
-    if info != 0:
-        raise np.linalg.LinAlgError(step)  # the caller goes on to the next driver
 
 
 def singular_values(M: Array) -> Array:
