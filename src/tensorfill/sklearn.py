@@ -24,6 +24,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_random_
 
 Array = NDArray[Any]
 
+UNITS = 5.0  # columns have units of their own if the widest spreads by so many times the median one
+
 
 class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Fill missing entries by a low-rank model of samples x features, or of samples x a tensor per sample.
@@ -33,8 +35,8 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     penalties. So the answer for a sample does not depend on the samples beside it. Known entries come back unchanged.
 
     Real-valued columns may have units of their own: where `prior` is not given or is "normal", each column of a matrix
-    is centred and scaled for the fit, and the answer is in its unit again. Counts and yes/no columns are taken as they
-    are, and so are samples of more than one mode.
+    is centred, and scaled if they spread very differently, for the fit; the answer is in its unit again. Counts and
+    yes/no columns are taken as they are, and so are samples of more than one mode.
 
     Parameters
     ----------
@@ -179,7 +181,10 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column never seen
             spread = np.nanstd(T, axis=0)
-        self.scale_ = np.where(np.isfinite(spread) & (spread > 0), spread, 1.0).astype(T.dtype)
+        wide = np.isfinite(spread) & (spread > 0)
+        # columns of one unit differ too, and then the wide ones matter more: pixels at the rim are almost constant
+        if wide.any() and spread[wide].max() > UNITS * np.median(spread[wide]):
+            self.scale_ = np.where(wide, spread, 1.0).astype(T.dtype)
         return "normal"
 
     def _smooth(self, obs: Observations, prior: NumericalPrior | str | None) -> dict[int, float]:

@@ -8,7 +8,7 @@ more than chance, or the means are returned. From where it ended it goes on for 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -38,11 +38,12 @@ FEWEST = 30  # with fewer observations nothing can be held out: the means it is
 FEW = 5000  # with fewer, one split leaves too much to chance
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 LADDER = (1, 2, 3, 4, 5, 6, 8, 12, 18, 26, 38, 55, 80)
-STIFF = (100.0, 30.0)  # times the default ridge; where nearly all that is there is noise the first is already too much
+STIFFER = (10.0, 100.0)  # times the default ridge, for the rank that did best
+STIFF = (100.0, 30.0)  # for many components
 SMOOTHER = (10.0, 100.0)  # times the default smoothness
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 LAST = 4  # the last fit, to all entries, goes on for a quarter of the iterations that led there
-BURSTS = 6  # patience with L-BFGS-B, whose one iteration here is a burst of several
+BURSTS = 12  # patience with L-BFGS-B, whose one iteration here is a burst of several
 
 
 @dataclass(frozen=True)
@@ -160,36 +161,52 @@ class Contest:
         mark = f"{fit.problem.fingerprint()} {fit.solver!r} {self.run.seed} {name}"
         return {"checkpoint": f"{self.run.checkpoint}.{name}", "resume": self.run.resume, "fingerprint": mark}
 
-    def hold(self) -> Iterator[Candidate]:
-        """All fits, in the order in which they are worth trying."""
-        r = self.recipe
-        best, worse = None, 0
-        for rank in [r.rank] if r.rank is not None else [k for k in LADDER if k <= r.most] or [1]:
-            now = self.enter(rank, r.ridge, 0)
+    def climb(self, ranks: Sequence[int], ridge: float, best: Candidate | None = None) -> Iterator[Candidate]:
+        """Fits of growing rank, until two in a row are worse than the best."""
+        worse = 0
+        for rank in ranks:
+            now = self.enter(rank, ridge, 0)
             yield now
             worse = 0 if best is None or now.score < best.score else worse + 1
             best = now if worse == 0 else best
             if worse == 2:
+                return
+
+    def hold(self) -> Iterator[Candidate]:
+        """All fits, in the order in which they are worth trying."""
+        r = self.recipe
+        ranks = [r.rank] if r.rank is not None else [k for k in LADDER if k <= r.most] or [1]
+        tried: list[Candidate] = []
+
+        def seen(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
+            for candidate in candidates:
+                tried.append(candidate)
+                yield candidate
+
+        def best() -> Candidate:
+            return min(tried, key=lambda c: c.score)
+
+        yield from seen(self.climb(ranks, r.ridge))
+        for times in () if r.ridge_given else STIFFER:  # and under a stiffer ridge there is room for more components
+            top = best()
+            yield from seen([now := self.enter(top.rank, times * r.ridge, 0)])
+            if now.score > top.score:
                 break
-        assert best is not None
-        if not r.ridge_given:
-            stiffer = [(best.rank, 10.0)]
-            if r.rank is None:  # many components under a stiff ridge, which keeps as many as it needs
-                stiffer += [(min(2 * r.most, LADDER[-1]), times) for times in STIFF]
-            for rank, times in stiffer:
-                now = self.enter(rank, times * r.ridge, 0)
-                yield now
-                if times != 10 and now.score > best.score:
+            yield from seen(self.climb([k for k in ranks if k > now.rank], now.ridge, now))
+        if r.rank is None and not r.ridge_given:  # many components, of which a stiff ridge keeps as many as it needs
+            for times in STIFF:
+                top = best()
+                yield from seen([now := self.enter(min(2 * r.most, LADDER[-1]), times * r.ridge, 0)])
+                if now.score > top.score:
                     break
-                best = min(best, now, key=lambda c: c.score)
         for times in () if r.smooth_given or not r.smooth else SMOOTHER:
-            now = self.enter(best.rank, best.ridge, 0, smoother=times)
-            yield now
-            if now.score > best.score:
+            top = best()
+            yield from seen([now := self.enter(top.rank, top.ridge, 0, smoother=times)])
+            if now.score > top.score:
                 break
-            best = now
+        top = best()
         for start in range(1, r.starts):
-            yield self.enter(best.rank, best.ridge, start, smoother=best.smoother)
+            yield self.enter(top.rank, top.ridge, start, smoother=top.smoother)
 
 
 def table_problem(obs: Observations, recipe: Recipe, rank: int, ridge: float, *, quiet: bool = True) -> Problem:
