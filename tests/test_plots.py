@@ -168,7 +168,7 @@ def test_a_tensor_too_large_to_be_dense_is_still_shown():
 
 def test_thinned_cuts_keep_their_places():
     truth = np.add.outer(np.arange(3000.0), np.arange(20.0)) + 1
-    done = tfl.complete(truth, RNG.random(truth.shape) < 0.9, max_iter=1, starts=1)
+    done = tfl.complete(truth, RNG.random(truth.shape) < 0.9, max_iter=1)
     (sheet,) = view.sheets(done)
     rows, columns = sheet.index
     assert len(rows) == view.LONGEST_CUT
