@@ -237,7 +237,8 @@ def diagnose(obs: Observations, rank: int, modes: Mapping[Any, InterElementPrior
     if empty:
         n, i = empty[0]
         out.append(
-            f"{len(empty)} slices have no observed entry, the first being {obs.dims[n]} = {i}; what is filled in there "
+            f"{len(empty)} slice{'s have' if len(empty) > 1 else ' has'} no observed entry, the first being "
+            f"{obs.dims[n]} = {i}; what is filled in there "
             f"comes from the starting point alone. Add smoothness along {obs.dims[n]}, or leave those slices out."
         )
     parameters = rank * (sum(obs.shape) - obs.ndim + 1)
