@@ -79,13 +79,14 @@ def complete_noisy_field(
         else:
             recipe = replace(recipe, passes=0)
     gain = squared_errors(means_at(aside, kept, recipe), aside) - least
-    if not sure and not gain.mean() > 2 * gain.std() / np.sqrt(
-        len(gain)
-    ):  # two standard errors of the paired difference
+    chance = 2 * gain.std() / np.sqrt(len(gain))  # two standard errors of the paired difference
+    if not sure and not gain.mean() > chance:
         return None
     if rival is not None:
         other = rival(kept, remaining("rival"))
         spent += other.seconds
+        if other.status in ENDED_EARLY:
+            return replace(best, observations=obs, status=other.status)
         if squared_errors(other.at(aside.indices), aside).mean() < least.mean():
             return None
     done = complete_field(obs, recipe, remaining("all") if run.seconds is not None else run, method)
