@@ -55,6 +55,7 @@ VARIANTS = (
     Variant("paper", "sptc: Normal, as printed", "sptc", lambda t, shape: {"prior": Normal(sigma=0.5**0.5)}),
     Variant("paper", "sptc: Normal, smoothness of the same weight", "sptc", _same_weight),
     Variant("ours", "auto", "auto"),
+    Variant("ours", "without self-similarity", "auto", lambda t, shape: {"passes": 0}),
     Variant("ours", "without total variation on X", "auto", lambda t, shape: {"tv": 0.0}),
     Variant("ours", "without quadratic variation", "auto", _no_smoothness),
     Variant("ours", "without ridge", "auto", lambda t, shape: {"ridge": 0.0}),
