@@ -12,6 +12,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,10 +24,11 @@ from tensorfill.data.atomic import replacing
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import ArrayMethod, Dense
 from tensorfill.methods.halrtc import HaLRTC
-from tensorfill.methods.thresholding import unfold
+from tensorfill.methods.thresholding import gram, unfold
 from tensorfill.methods.tsvd import TSVD
 from tensorfill.numerical.discrete import Poisson
 from tensorfill.problem import Problem
+from tensorfill.solvers.base import State
 
 Array = NDArray[Any]
 
@@ -209,42 +211,49 @@ def decompositions(quick: bool) -> list[Row]:
     y, x = np.mgrid[0:side, 0:side] / side
     waves = [np.sin(9 * x + k) * np.cos(7 * y - k) + np.sin(30 * x * y + k) for k in range(3)]
     truth = 128 + 50 * np.stack(waves, axis=2) + 8 * rng.standard_normal((side, side, 3))
-    unfoldings = [np.ascontiguousarray(unfold(truth, n)) for n in range(3)]
-    slices = np.ascontiguousarray(np.moveaxis(np.fft.rfft(truth, axis=2), 2, 0))
-
-    def eigen() -> list[Any]:
-        return [np.linalg.eigh(M @ M.T) for M in unfoldings]
-
-    def singular() -> list[Any]:
-        return [np.linalg.svd(M, full_matrices=False) for M in unfoldings]
-
-    def tubal() -> list[Any]:
-        return [np.linalg.svd(M) for M in slices]
-
-    kinds: list[tuple[ArrayMethod, Callable[[], Any], str]] = [
-        (HaLRTC(), singular, "SVDs of the unfoldings M"),
-        (HaLRTC(), eigen, "eigen-decompositions of M M'"),
-        (TSVD(), tubal, "SVDs of the slices"),
-    ]
     rows = []
     for missing in (0.6, 0.9):
         seen = rng.random(truth.shape) >= missing
         data = Dense(truth / 255 * seen, seen)
-        for method, reference, what in kinds:
-            step = step_of(method, data, reached)
-            ours, bare = side_by_side([step, reference], repeats=3 if quick else 30)
+        for method, matrices, decompose, what in DECOMPOSED:
+            state = state_after(method, data, reached)
+            step = partial(method.step, data, state, rng)
+            alone = partial(each, decompose, [np.ascontiguousarray(M) for M in matrices(state.arrays["X"])])
+            ours, bare = side_by_side([step, alone], repeats=3 if quick else 30)
             name = f"{method.name}, {missing:.0%} missing: iteration vs bare {what}"
             rows.append(at_most(name, 1.5, ours / bare, ours, bare))
     return rows
 
 
-def step_of(method: ArrayMethod, data: Dense, reached: int) -> Callable[[], Any]:
-    """One iteration of the method after `reached` of them, again and again."""
+def state_after(method: ArrayMethod, data: Dense, reached: int) -> State:
+    """Where the method is after `reached` iterations."""
     rng = np.random.default_rng(0)
     state = method.start(data, rng)
     for _ in range(reached):
         state = method.step(data, state, rng)
-    return lambda: method.step(data, state, rng)
+    return state
+
+
+def each(function: Callable[[Array], Any], matrices: Sequence[Array]) -> list[Any]:
+    """The function of every matrix."""
+    return [function(M) for M in matrices]
+
+
+def unfoldings(X: Array) -> list[Array]:
+    """What HaLRTC decomposes."""
+    return [unfold(X, n) for n in range(X.ndim)]
+
+
+def slices(X: Array) -> list[Array]:
+    """What t-SVD decomposes: the half of the Fourier slices that the others mirror."""
+    return list(np.moveaxis(np.fft.rfft(X, axis=2), 2, 0))
+
+
+DECOMPOSED: tuple[tuple[ArrayMethod, Callable[[Array], list[Array]], Callable[[Array], Any], str], ...] = (
+    (HaLRTC(), unfoldings, partial(np.linalg.svd, full_matrices=False), "SVDs of the unfoldings M"),
+    (HaLRTC(), unfoldings, lambda M: np.linalg.eigh(gram(M)), "eigen-decompositions of M M'"),
+    (TSVD(), slices, np.linalg.svd, "SVDs of the slices"),
+)
 
 
 # --- starting up -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above, keep_as_tuples
 from tensorfill.methods.nuclear import NuclearMethod, mean_filled, mode_weights, paste, relative_change
-from tensorfill.methods.thresholding import fold, svt, unfold
+from tensorfill.methods.thresholding import flatten, truncate, unflatten
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
 
@@ -58,23 +58,28 @@ class HaLRTC(NuclearMethod):
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         X = mean_filled(data.T, data.O)
         modes = np.count_nonzero(mode_weights(X.shape, self.alpha))
-        return State({"X": X, "S": np.stack([X] * modes)}, {"k": 0, "beta": self.rho})
+        return State({"X": X, "E": X, "D": np.zeros((modes, X.size))}, {"k": 0, "beta": self.rho})
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
-        # S_i = Y_i + M_i/beta, so that after the step M_i = beta (S_i - X): the multipliers need no array of their own.
-        X, S = state.arrays["X"], state.arrays["S"]
+        # Y_i = SVT(V_i) with V_i = X - M_i/beta, so D_i = V_i - Y_i = TRUNC(V_i) is all that need be kept, unfolded:
+        # Y_i + M_i/beta = X - D_i, hence X' = X - mean D_i off the mask, and V_i' = E + D_i/growth with
+        # E = X' + (X' - X)/growth. One product per mode and no copy of the multipliers.
+        X, E, D = state.arrays["X"], state.arrays["E"], state.arrays["D"]
         beta = self.growth * state.numbers["beta"]
         alpha, keep = mode_weights(X.shape, self.alpha), self.keep(data)
-        new, mean, V, value = np.empty_like(S), np.zeros_like(X), np.empty_like(X), 0.0
+        new, total, value = np.empty_like(D), np.zeros_like(X), 0.0
         for i, n in enumerate(np.flatnonzero(alpha).tolist()):  # a mode of weight 0 has no say
-            U = np.subtract(S[i], X, out=new[i])
-            U *= 1 / self.growth  # M_i / beta, with the grown beta
-            Y, s = svt(unfold(np.subtract(X, U, out=V), n), alpha[n] / beta, keep[n])
-            U += fold(Y, n, X.shape)
-            mean += U
+            V = flatten(E, n)
+            V = V + (D[i] * (1 / self.growth)).reshape(V.shape)
+            _, s = truncate(V, alpha[n] / beta, keep[n], out=new[i].reshape(V.shape))
+            total += unflatten(new[i], n, X.shape)
             value += alpha[n] * s[keep[n] :].sum()
-        mean *= 1 / len(new)
-        return State({"X": paste(mean, data), "S": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
+        total *= -1 / len(new)
+        total += X
+        paste(total, data)
+        ahead = (total - X) * (1 / self.growth)
+        ahead += total
+        return State({"X": total, "E": ahead, "D": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         if previous is None or state.numbers["k"] < self.min_iter:

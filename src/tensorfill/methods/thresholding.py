@@ -37,6 +37,16 @@ def fold(M: Array, n: int, shape: Sequence[int]) -> Array:
     return np.moveaxis(M.reshape(shape[n], *rest), 0, n)
 
 
+def flatten(X: Array, n: int) -> Array:
+    """Mode-n unfolding, or for the last mode its transpose: the same singular values, no copy at either end."""
+    return X.reshape(-1, X.shape[n]) if n == X.ndim - 1 else unfold(X, n)
+
+
+def unflatten(M: Array, n: int, shape: Sequence[int]) -> Array:
+    """The tensor of the given shape whose `flatten` is M, in any shape of the same order."""
+    return M.reshape(shape) if n == len(shape) - 1 else fold(M.reshape(shape[n], -1), n, shape)
+
+
 def _swap(X: Array) -> Array:
     """(a, m, b) -> (m, a, b), a copy; short runs of b numbers (colours) move as one item each, twice as fast."""
     a, m, b = X.shape
@@ -93,17 +103,6 @@ def safe_eigh(G: Array) -> tuple[Array, Array]:
     return eigh(G, driver="ev", check_finite=False)  # QR iteration: slow but sure
 
 
-def eigh_above(G: Array, low: float) -> tuple[Array, Array]:
-    """Eigenpairs of Hermitian G (n, n) with values above `low`, largest first: (k,) and (n, k).
-
-    All are computed, by NumPy: SciPy could leave out some, but its LAPACK has threads of its own, which fight for the
-    cores with those of NumPy's products, and the whole takes three times as long.
-    """
-    w, Q = safe_eigh(G)
-    chosen = slice(None, None, -1) if np.isnan(w).any() else np.flatnonzero(w > low)[::-1]
-    return w[chosen], Q[:, chosen]
-
-
 def singular_values(M: Array) -> Array:
     """Singular values by the full SVD, largest first."""
     return safe_svd(M)[1]
@@ -135,25 +134,47 @@ def svt(M: Array, t: float, keep: int = 0) -> tuple[Array, Array]:
     `keep`: this many leading singular values stay unshrunk (truncated nuclear norm).
     """
     wide = M.shape[0] <= M.shape[1]
-    G = gram(M)
-    s, Q = _above(G, t, keep, max(M.shape))
-    lowered = _lowered(s, t, keep)
-    with np.errstate(invalid="ignore"):
-        gain = lowered / s
-    n, longest = G.shape[0], max(M.shape)
-    if s.size * (2 * longest - n) < n * longest:  # few vectors: two thin products are cheaper than one square factor
-        Qg, Qh = Q * gain, Q.conj().T
-        return (Qg @ (Qh @ M) if wide else (M @ Qg) @ Qh), lowered
-    half = Q * np.sqrt(gain)
-    P = half @ half.conj().T  # a product with its own transpose takes half the work
+    Q, gain, lowered = _directions(M, t, keep)
+    if _few(Q, M):
+        return _thin(Q, gain, M), lowered
+    P = _square(Q, gain)
     if wide and M.flags.f_contiguous:  # the last mode's unfolding: keep its memory order for the fold
         return (M.T @ P.T).T, lowered
     return (P @ M if wide else M @ P), lowered
 
 
-def truncate(M: Array, t: float) -> Array:
-    """TRUNC: singular values capped at t, = M - SVT(M, t)."""
-    return M - svt(M, t)[0]
+def truncate(M: Array, t: float, keep: int = 0, out: Array | None = None) -> tuple[Array, Array]:
+    """TRUNC(M, t) = M - SVT(M, t), singular values capped at t (but the first `keep` at 0), and those of the SVT."""
+    Q, gain, lowered = _directions(M, t, keep)
+    if _few(Q, M):
+        return np.subtract(M, _thin(Q, gain, M), out=out), lowered
+    R = -_square(Q, gain)
+    R.flat[:: len(R) + 1] += 1.0
+    return (np.matmul(R, M, out=out) if M.shape[0] <= M.shape[1] else np.matmul(M, R, out=out)), lowered
+
+
+def _directions(M: Array, t: float, keep: int) -> tuple[Array, Array, Array]:
+    """The singular vectors Q on the short side that SVT leaves, the factor on each, their values after it."""
+    s, Q = _above(gram(M), t, keep, max(M.shape))
+    lowered = _lowered(s, t, keep)
+    with np.errstate(invalid="ignore"):
+        return Q, lowered / s, lowered
+
+
+def _few(Q: Array, M: Array) -> bool:
+    """So few vectors that two thin products are cheaper than one with a square factor?"""
+    (n, k), longest = Q.shape, max(M.shape)
+    return k * (2 * longest - n) < n * longest
+
+
+def _thin(Q: Array, gain: Array, M: Array) -> Array:
+    Qg, Qh = Q * gain, Q.conj().T
+    return Qg @ (Qh @ M) if M.shape[0] <= M.shape[1] else (M @ Qg) @ Qh
+
+
+def _square(Q: Array, gain: Array) -> Array:
+    half = Q * np.sqrt(gain)
+    return half @ half.conj().T  # a product with its own transpose takes half the work
 
 
 def lowered_values(M: Array, t: float) -> Array:
@@ -172,18 +193,19 @@ def _lowered(s: Array, t: float, keep: int) -> Array:
 
 
 def _above(G: Array, t: float, keep: int, longest: int) -> tuple[Array, Array]:
-    """Singular values above t, or among the first `keep`, and their vectors, from the Gram matrix."""
-    if keep:
-        w, Q = safe_eigh(G)
-        w, Q = w[::-1], Q[:, ::-1]
-        wanted = max(keep, int(np.count_nonzero(w > t * t)))
-        w, Q = w[:wanted], Q[:, :wanted]
-    else:
-        w, Q = eigh_above(G, t * t)
-    if w.size and np.isfinite(w[0]):  # what rounding leaves of a zero singular value has no direction
-        real = w > (longest * np.finfo(G.dtype).eps) ** 2 * w[0]
-        w, Q = w[real], Q[:, real]
-    return np.sqrt(w), Q
+    """Singular values above t, or among the first `keep`, and their vectors, from the Gram matrix, largest first.
+
+    All are computed, by NumPy: SciPy could leave out some, but its LAPACK has threads of its own, which fight for the
+    cores with those of NumPy's products, and the whole takes three times as long.
+    """
+    w, Q = safe_eigh(G)
+    w, Q = w[::-1], Q[:, ::-1]
+    if not np.isfinite(w).all():
+        return w, Q
+    # what rounding leaves of a zero singular value has no direction
+    real = np.count_nonzero(w > (longest * np.finfo(G.dtype).eps) ** 2 * w[0])
+    wanted = min(real, max(keep, np.count_nonzero(w > t * t)))
+    return np.sqrt(w[:wanted]), Q[:, :wanted]
 
 
 def slicewise_svt(S: Array, t: float) -> tuple[Array, Array]:
