@@ -33,6 +33,19 @@ def test_prior_by_simple_rules(values, name):
     assert default_prior(tfl.Observations.from_dense(np.reshape(values, (2, 2)).astype(float))).name == name
 
 
+def test_counts_and_ratings_are_told_apart():
+    rng = np.random.default_rng(0)
+    for mean in (0.7, 3.0, 40.0):
+        counts = rng.poisson(mean, (30, 20)).astype(float)
+        assert default_prior(tfl.Observations.from_dense(counts)).name == "poisson"
+    stars = rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], (30, 20), p=[0.05, 0.1, 0.2, 0.4, 0.25])
+    assert default_prior(tfl.Observations.from_dense(stars)).name == "normal"
+    few = tfl.Observations.from_dense(stars[:3, :3])  # nine numbers tell nothing
+    assert default_prior(few).name == "poisson"
+    constant = tfl.Observations.from_dense(np.full((30, 20), 4.0))
+    assert default_prior(constant).name == "poisson"
+
+
 def test_smooth_modes_are_found():
     x = np.linspace(0, 3, 40)
     rng = np.random.default_rng(0)

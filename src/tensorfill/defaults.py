@@ -26,16 +26,18 @@ SURE = 200  # pairs of direct neighbours that settle how grainy a field is
 def default_prior(obs: Observations) -> NumericalPrior:
     """Yes/no -> Bernoulli (logit link), whole numbers >= 0 -> Poisson, positive reals -> Gamma, else Normal.
 
-    Positive reals that vary by less than a tenth of their size (kelvin, hectopascal) are no amounts counted from
-    zero: Normal.
+    Whole numbers that vary clearly less than counts of their size do (ratings from 1 to 5) are a scale, and positive
+    reals that vary by less than a tenth of their size (kelvin, hectopascal) are no amounts counted from zero: Normal.
     """
     t = obs.values
+    level, spread = float(t.mean(dtype=np.float64)), float(t.std(dtype=np.float64))
     whole = bool(np.all(t == np.floor(t)) and np.abs(t).max() <= 2**53)  # beyond, every number is whole
     if whole and t.min() >= 0 and t.max() <= 1 and t.min() < t.max():
         return prior_for(obs, "bernoulli-logit")
     if whole and t.min() >= 0:
-        return prior_for(obs, "poisson")
-    level, spread = float(t.mean(dtype=np.float64)), float(t.std(dtype=np.float64))
+        # the variance of counts is their mean at least; that of n of them is off by a share of sqrt(2/n)
+        steady = 1 - max(0.2, 4 * np.sqrt(2 / t.size))
+        return prior_for(obs, "normal" if 0 < spread**2 < steady * level else "poisson")
     return prior_for(obs, "gamma" if t.min() > 0 and (spread >= 0.1 * level or spread == 0) else "normal")
 
 
