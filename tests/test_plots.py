@@ -10,7 +10,7 @@ from conftest import low_rank
 from matplotlib.figure import Figure
 
 import tensorfill as tfl
-from tensorfill import plots, summary, view
+from tensorfill import card, plots, summary, view
 from tensorfill.data import samples
 from tensorfill.data.masks import random_entries, random_fibres
 
@@ -144,6 +144,60 @@ def test_cuts_are_the_slices_they_say(results):
     np.testing.assert_array_equal(np.ma.getmaskarray(shown[0]), ~done.observations.mask[:, days[0]])
 
 
+def scales(figure):
+    return [image.get_clim() for axes in figure.axes for image in axes.get_images()]
+
+
+def busy(sizes):
+    """Counts of stations, day by hour, each of its own size; quickly completed."""
+    T = RNG.poisson(np.multiply.outer(sizes, np.multiply.outer(1 + RNG.random(20), 1 + RNG.random(24)))).astype(float)
+    T[RNG.random(T.shape) < 0.2] = np.nan
+    dims = ("station", "day", "hour")
+    return tfl.complete(T, method="sptc", prior="poisson", rank=1, max_iter=3, dims=dims)
+
+
+def test_the_colours_are_for_what_is_shown():
+    shown = busy([10, 11, 5000, 12, 9])  # stations 1 and 3 of 5
+    limits = scales(shown.plot(count=2))
+    assert len(limits) == 4
+    assert len(set(limits)) == 1
+    assert limits[0][1] < 80
+    assert limits[0] == view.colour_range(view.sheets(shown, 2))
+
+
+def test_slices_of_other_sizes_have_scales_of_their_own():
+    known_a, known_b, full_a, full_b = scales(busy([0, 10, 0, 1000, 0]).plot(count=2))
+    assert known_a == full_a
+    assert known_b == full_b
+    assert full_a[1] < 80 < 1000 < full_b[1]
+
+
+def sheet_of(values):
+    values = np.asarray(values, dtype=float)
+    where = tuple(np.arange(n) for n in values.shape)
+    return view.Sheet("", ("a", "b"), where, where, {}, values, values)
+
+
+def test_colours_leave_outliers_out_but_not_the_ends_of_a_scale():
+    noise = RNG.normal(size=(40, 40))
+    noise[3, 5] = 1000
+    assert view.colour_range([sheet_of(noise)])[1] < 5
+    assert view.colour_range([sheet_of(RNG.choice([2, 3, 4, 5], (40, 40)) * 1.0)]) == (2, 5)
+    assert view.colour_range([sheet_of(np.full((4, 4), 7.0))]) == (6.5, 7.5)
+    few = np.zeros((40, 40))
+    few[0, :3] = 9
+    assert view.colour_range([sheet_of(few)]) == (0, 9)  # almost all alike: all of them
+
+
+def test_few_long_series_are_drawn_whole():
+    hours = np.arange(3000)
+    T = np.stack([np.sin(2 * np.pi * hours / 24) + 2 + k for k in range(3)])
+    T[0, 100:140] = np.nan
+    done = tfl.complete(T, method="sptc", prior="normal", rank=1, max_iter=2)
+    assert len(done.plot().axes[0].get_lines()[0].get_ydata()) == 3000  # every 8th would be another wave
+    assert {rgb.shape[0] for _, rgb in card.thumbnails(done)} == {3}
+
+
 def test_lines_mark_what_was_filled(results):
     done, _ = results["lines"]
     axes = done.plot().axes[1]
@@ -210,6 +264,8 @@ def test_noise_is_no_picture():
 
 def test_lines_show_their_error_bars():
     done = tfl.complete(series(), error_bars=0.9, dims=("site", "hour"))
+    strict = dataclasses.replace(done, bars=dataclasses.replace(done.bars, level=0.995)).plot()
+    assert strict.axes[0].get_legend().get_texts()[0].get_text() == "99.5% of the truth"
     figure = done.plot()
     assert figure.axes[0].get_legend().get_texts()[0].get_text() == "90% of the truth"
     (band,) = figure.axes[1].collections
@@ -350,7 +406,7 @@ def test_spread_says_why_not(results):
     done, _ = results["picture"]
     assert "without a distribution" in summary.spread(without_objective(done))
     flat = tfl.complete(series(), prior="normal", max_iter=5)
-    assert "every entry scatters alike" in summary.spread(flat)
+    assert "Ask for error bars" in summary.spread(flat)
     whole = SimpleNamespace(**{**flat.__dict__, "observations": tfl.observe(np.ones((3, 60)))})
     whole.model = flat.model
     assert summary.spread(whole) == "Nothing was missing."
@@ -362,15 +418,15 @@ def test_spread_says_why_not(results):
 @pytest.mark.parametrize("kind", KINDS)
 def test_card(kind, results):
     done, _ = results[kind]
-    card = done._repr_html_()
-    assert done.status.sentence in card
-    pictures = re.findall(r'src="([^"]*)"', card)
+    page = done._repr_html_()
+    assert done.status.sentence in page
+    pictures = re.findall(r'src="([^"]*)"', page)
     assert len(pictures) == 2
     assert all(address.startswith("data:image/png;base64,") for address in pictures)
-    assert "http" not in card
+    assert "http" not in page
     for tag in ("div", "table", "figure", "tr", "td", "figcaption"):
-        assert card.count(f"<{tag} ") + card.count(f"<{tag}>") == card.count(f"</{tag}>")
-    assert len(card) < 400_000
+        assert page.count(f"<{tag} ") + page.count(f"<{tag}>") == page.count(f"</{tag}>")
+    assert len(page) < 400_000
 
 
 def test_card_escapes_names():

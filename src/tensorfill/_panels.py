@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill import view
+from tensorfill import _ticks, view
+from tensorfill.labels import short, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,9 +95,19 @@ def _heat(axes: Axes, values: Array, limits: tuple[float, float]) -> Any:
     )
 
 
+def _scale(figure: Figure, image: Any, panels: Any, sheets: list[view.Sheet], **options: Any) -> None:
+    """A colour bar; whole numbers have whole ticks."""
+    from matplotlib.ticker import MaxNLocator
+
+    whole = all((s.completed == np.rint(s.completed)).all() for s in sheets)
+    ticks = MaxNLocator(integer=True, nbins="auto") if whole else None
+    figure.colorbar(image, ax=list(panels), pad=0.02, ticks=ticks, **options)
+
+
 def matrix(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Figure:
-    sheet, limits = sheets[0], view.value_range(done)
-    figure = new_figure(WIDTH, float(np.clip(WIDTH / 3 * sheet.given.shape[0] / sheet.given.shape[1], 2.4, 5.0)))
+    sheet, limits = sheets[0], view.colour_range(sheets)
+    height = float(np.clip(WIDTH / 3 * sheet.given.shape[0] / sheet.given.shape[1], 2.4, 5.0))
+    figure = new_figure(WIDTH, height)
     known, filled, third = figure.subplots(1, 3)
     _heat(known, sheet.given, limits)
     known.set_title(f"known: {_share(done)}")
@@ -111,22 +121,28 @@ def matrix(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> F
         third.set_title("the truth")
     for axes in (known, filled, third):
         axes.set_xlabel(sheet.dims[1])
+        _ticks.along_x(axes, sheet.labels[1], (WIDTH - 1.5) / 3)
+        axes.tick_params(labelleft=axes is known)
+        _ticks.along_y(axes, sheet.labels[0], height - 0.8)
+        axes.yaxis.set_inverted(not sheet.upward)
     known.set_ylabel(sheet.dims[0])
-    figure.colorbar(image, ax=[known, filled, third], shrink=0.9, pad=0.02)
+    _scale(figure, image, [known, filled, third], sheets, shrink=0.9)
     return figure
 
 
 def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Figure:
     """One column per frame or cut; rows: known, completed, and the truth where it is known."""
-    limits, colour = view.value_range(done), view.kind(done) == "video"
+    colour = view.kind(done) == "video"
+    scales = [view.value_range(done)] * len(sheets) if colour else view.colour_ranges(sheets)
+    apart = len(set(scales)) > 1
     height, width = sheets[0].given.shape[:2]
     rows = ["known", "completed"] + ([] if truth is None else ["the truth"])
     each = (WIDTH - 1) / len(sheets)
     ratio = float(np.clip(height / width, 0.4, 1.3))
-    figure = new_figure(WIDTH, len(rows) * (each * ratio + (0.1 if colour else 0.3)) + 0.4)
+    figure = new_figure(WIDTH, len(rows) * (each * ratio + (0.1 if colour else 0.3)) + (0.9 if apart else 0.4))
     panels = figure.subplots(len(rows), len(sheets), squeeze=False)
     image = None
-    for column, sheet in zip(panels.T, sheets, strict=True):
+    for column, sheet, limits in zip(panels.T, sheets, scales, strict=True):
         parts = [sheet.given, sheet.completed]
         if truth is not None:
             parts.append(cut_of(truth, sheet, done))
@@ -135,13 +151,19 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
                 axes.imshow(view.to_rgb(values, limits, np.isnan(values) if name == "known" else None))
             else:
                 image = _heat(axes, values, limits)
+                axes.yaxis.set_inverted(not sheet.upward)
             _bare(axes, sheet.title if axes is column[0] else "")
         if not colour:
             column[-1].set_xlabel(sheet.dims[1])
+            _ticks.along_x(column[-1], sheet.labels[1], each)
+        if apart and image is not None:  # each slice on a scale of its own
+            _scale(figure, image, column, [sheet], location="bottom", shrink=0.9, aspect=30)
     for axes, name in zip(panels[:, 0], rows, strict=True):
         axes.set_ylabel(name if colour else f"{name}\n({sheets[0].dims[0]})")
-    if image is not None:
-        figure.colorbar(image, ax=list(panels.ravel()), shrink=0.8, pad=0.02)
+        if not colour:
+            _ticks.along_y(axes, sheets[0].labels[0], each * ratio)
+    if image is not None and not apart:
+        _scale(figure, image, panels.ravel(), sheets, shrink=0.8)
     return figure
 
 
@@ -159,7 +181,8 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
     given, completed = (a if along == 1 else a.T for a in (sheet.given, sheet.completed))
     others = None if truth is None else (truth if along == 1 else truth.T)
     bars = None if done.bars is None else done.interval
-    at, names = sheet.index[along], sheet.index[1 - along]
+    at, names = sheet.index[along], words(sheet.labels[1 - along])
+    named = sheet.labels[1 - along].dtype.kind == "U"
     figure = new_figure(WIDTH, 1.3 * len(given) + 0.5)
     panels = figure.subplots(len(given), 1, sharex=True, squeeze=False)[:, 0]
     for k, axes in enumerate(panels):
@@ -167,13 +190,15 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
             axes.plot(at, others[k][at], color=MISSING, linewidth=3, label="the truth")
         if bars is not None:
             low, high = ((end if along == 1 else end.T)[k][at] for end in bars)
-            share = f"{done.bars.level:.0%} of the truth" if done.bars is not None else ""
+            share = f"{100 * done.bars.level:.4g}% of the truth" if done.bars is not None else ""
             axes.fill_between(at, low, high, color=ORANGE, alpha=0.25, linewidth=0, label=share)
         axes.plot(at, completed[k], color=ORANGE, label="filled in")
         axes.plot(at, given[k], color=BLUE, marker="." if len(at) <= 200 else None, markersize=4, label="known")
-        axes.set_ylabel(f"{sheet.dims[1 - along]} {names[k]}")
+        axes.set_ylabel(short(names[k] if named else f"{sheet.dims[1 - along]} {names[k]}"))
     panels[0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4)
     panels[-1].set_xlabel(sheet.dims[along])
+    places, texts = _ticks.choose(sheet.labels[along], lambda texts: _ticks.fit(texts, WIDTH - 1))
+    panels[-1].set_xticks(np.interp(places, np.arange(len(at)), at), texts)
     return figure
 
 
@@ -197,23 +222,11 @@ def curve(axes: Axes, iteration: Array, values: Array, column: str, colour: str)
     axes.set_xlabel("iteration")
 
 
-def factor(axes: Axes, A: Array, dim: str, labels: Sequence[Any] | None) -> None:
+def factor(axes: Axes, A: Array, dim: str, labels: Array) -> None:
     few = len(A) <= 16
     for k, column in enumerate(A.T):
         axes.plot(np.arange(len(A)), column, color=COLOURS[k % len(COLOURS)], marker="o" if few else None, markersize=4)
     axes.axhline(0, color=MISSING, linewidth=0.8, zorder=0)
     axes.set_ylabel(dim)
     axes.margins(x=0.01 if not few else 0.03)
-    if labels is None:
-        axes.locator_params(axis="x", integer=True)
-        return
-    words = [short(label) for label in labels]
-    room = max(2, min(10, 66 // (2 + max(map(len, words)))))  # so many fit side by side
-    at = np.unique(np.linspace(0, len(A) - 1, min(len(A), room)).round().astype(int))
-    axes.set_xticks(at, [words[i] for i in at])
-
-
-def short(label: Any) -> str:
-    """A label in at most 14 letters."""
-    text = str(label).removesuffix("T00:00:00.000000000").removesuffix(" 00:00:00")
-    return text if len(text) <= 14 else text[:13] + "…"
+    _ticks.along_x(axes, labels, WIDTH - 3)

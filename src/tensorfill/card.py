@@ -36,22 +36,35 @@ def thumbnails(done: Completion) -> list[tuple[str, NDArray[np.uint8]]]:
     """Small pictures of what was known and of what came out: [(caption, (h, w, 3) uint8)]."""
     pictures = view.before_and_after(done)
     if pictures is not None:
-        return [("known", _shrink(pictures[0])), ("completed", _shrink(pictures[1]))]
+        place = _place(pictures[2])
+        return [(f"known{place}", _shrink(pictures[0])), (f"completed{place}", _shrink(pictures[1]))]
     import matplotlib as mpl
 
     sheet = view.sheets(done, 1)[0]
-    low, high = view.value_range(done)
+    low, high = view.colour_range([sheet])
     out = []
     for caption, values in (("known", sheet.given), ("completed", sheet.completed)):
         rgb = mpl.colormaps["viridis"](np.clip((np.nan_to_num(values, nan=low) - low) / (high - low), 0, 1))[..., :3]
         rgb[np.isnan(values)] = 0.77
-        out.append((caption, _shrink(np.rint(255 * rgb).astype(np.uint8))))
+        rgb = np.rint(255 * (rgb[::-1] if sheet.upward else rgb)).astype(np.uint8)
+        for axis in (0, 1):  # each by itself: a few long series keep all of them
+            rgb = rgb.swapaxes(0, axis)[:: _step(rgb.shape[axis])].swapaxes(0, axis)
+        out.append((caption + _place(sheet), np.ascontiguousarray(rgb)))
     return out
 
 
+def _place(sheet: view.Sheet) -> str:
+    """Which slice it is, as more than one could be shown."""
+    return f", {sheet.title}" if sheet.title else ""
+
+
 def _shrink(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    step = -(-max(rgb.shape[:2]) // (2 * SIDE))  # two pixels per point, for sharp screens
+    step = _step(max(rgb.shape[:2]))
     return np.ascontiguousarray(rgb[::step, ::step])
+
+
+def _step(length: int) -> int:
+    return -(-length // (2 * SIDE))  # two pixels per point, for sharp screens
 
 
 def _height(done: Completion, rgb: NDArray[np.uint8]) -> int:
@@ -85,9 +98,9 @@ def html(done: Completion) -> str:
         for k, v in rows
     )
     pictures = "".join(
-        f'<figure style="margin:0"><img alt="{caption}" src="{png_uri(rgb)}" style="display:block;width:{SIDE}px;'
-        f'height:{_height(done, rgb)}px;border-radius:6px{_pixels(rgb)}">'
-        f'<figcaption style="opacity:.65;font-size:11px">{caption}</figcaption></figure>'
+        f'<figure style="margin:0"><img alt="{escape(caption)}" src="{png_uri(rgb)}" style="display:block;'
+        f'width:{SIDE}px;height:{_height(done, rgb)}px;border-radius:6px{_pixels(rgb)}">'
+        f'<figcaption style="opacity:.65;font-size:11px;max-width:{SIDE}px">{escape(caption)}</figcaption></figure>'
         for caption, rgb in thumbnails(done)
     )
     return (

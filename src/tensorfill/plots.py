@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensorfill import _panels, view
 from tensorfill._panels import STYLE
+from tensorfill.labels import labels_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +31,7 @@ def plot(
     *,
     truth: ArrayLike | None = None,
     count: int = 4,
-    labels: Mapping[str, Sequence[Any]] | None = None,
+    labels: Mapping[str, Sequence[Any] | Array] | None = None,
 ) -> Figure:
     """Known entries and completed ones, side by side.
 
@@ -38,7 +39,7 @@ def plot(
     ----------
     truth : the complete data, where they are known (full shape): shown beside, for comparison
     count : how many frames or cuts to show, at most
-    labels : {dimension name: labels along it}
+    labels : {dimension name: labels along it}, instead of those that the data carry
     """
     import matplotlib as mpl
 
@@ -77,14 +78,14 @@ def plot_factors(
     done: Completion,
     components: int | Sequence[int] = 6,
     *,
-    labels: Mapping[str, Sequence[Any]] | None = None,
+    labels: Mapping[str, Sequence[Any] | Array] | None = None,
 ) -> Figure:
     """The columns of each factor, one panel per mode.
 
     Parameters
     ----------
     components : how many, the strongest first (without those under 1 % of the strongest); or a list of which, from 0
-    labels : {dimension name: labels along it}
+    labels : {dimension name: labels along it}, instead of those that the data carry
 
     Columns are scaled to a largest entry of 1 and put the right way up, for display only; their strength is in the
     legend, as a share of the strongest.
@@ -93,11 +94,12 @@ def plot_factors(
 
     factors, strength, chosen = strongest(done, components)
     dims = done.observations.dims
+    known = labels_of(done.observations, labels)
     with mpl.rc_context(STYLE):
         figure = _panels.new_figure(_panels.WIDTH, 1.9 * len(factors) + 0.4)
         panels = figure.subplots(len(factors), 1, squeeze=False)[:, 0]
         for axes, A, dim in zip(panels, factors, dims, strict=True):
-            _panels.factor(axes, A, dim, (labels or {}).get(dim))
+            _panels.factor(axes, A, dim, known.get(dim, np.arange(len(A))))
         names = [f"{r}: {s:.0%}" for r, s in zip(chosen, strength, strict=True)]
         title = f"component: strength (of {done.rank})"
         figure.legend(panels[0].get_lines()[: len(names)], names, loc="outside right upper", title=title)

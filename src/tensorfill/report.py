@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensorfill import plots, summary, view
 from tensorfill.card import png_uri
 from tensorfill.data.atomic import replacing
+from tensorfill.labels import labels_of, words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tensorfill.completion import Completion
 
 Array = NDArray[Any]
-Labels = Mapping[str, Sequence[Any]]
+Labels = Mapping[str, Sequence[Any] | Array]
 
 INK = "#010203"  # stands for the page's own text colour, light or dark, while matplotlib draws
 DRAWN: dict[Any, Any] = {
@@ -55,11 +56,12 @@ def write_report(
     command : the command that made it, shown on the page
     truth : the complete data where they are known, full shape: the difference is then the error
     title : of the page, e.g. the name of the file
-    labels : {dimension name: labels along it}
+    labels : {dimension name: labels along it}, instead of those that the data carry
     notes : sentences to show beside the result
     """
     known = None if truth is None else np.asarray(truth)
-    text = page(done, command=command, truth=known, title=title, labels=labels or {}, notes=notes)
+    marks = labels_of(done.observations, labels)
+    text = page(done, command=command, truth=known, title=title, labels=marks, notes=notes)
     with replacing(path) as file:
         file.write(text.encode())
 
@@ -246,7 +248,7 @@ def _heat(values: Array) -> tuple[NDArray[np.uint8], float]:
 
 
 def _label(labels: Labels, dim: str, i: int) -> str:
-    text = str(labels[dim][i]) if dim in labels else str(i)
+    text = words(np.asarray(labels[dim]), [i])[0] if dim in labels else str(i)
     return text if text == str(i) else f"{text} ({i})"
 
 
@@ -263,7 +265,16 @@ def _made(done: Completion, command: str | None) -> list[str]:
 
 
 def _setting(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(_rounded(value))
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers in four digits, for reading; `done.settings` has them in full."""
+    if isinstance(value, dict):
+        return {k: _rounded(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
 
 
 # --- charts -------------------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.convert import cast_like
+from tensorfill.data.convert import FrameSource, cast_like
 from tensorfill.defaults import smooth_modes
+from tensorfill.labels import labels_of, words
 
 if TYPE_CHECKING:
     from tensorfill.completion import Completion
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-LONGEST, LONGEST_CUT = 1024, 400  # pixels of a picture, entries of a heat map: longer modes are thinned out
+# pixels of a picture, points of a line, entries of a heat map: longer modes are thinned out
+LONGEST, LONGEST_LINE, LONGEST_CUT = 1024, 10_000, 400
 SMALLEST_PICTURE = 8
+FAINT = 0.3  # a sheet that takes up so little of a colour scale shows nothing on it
+MAPS = ({"lat", "lon"}, {"latitude", "longitude"}, {"y", "x"}, {"row", "column"})  # shown together, not cut through
+UPWARD = ("lat", "latitude", "y")
 FEW = 6  # so few series are drawn as lines, not as a heat map
 
 
@@ -37,6 +42,7 @@ class Sheet:
     title : where the cut is, e.g. "day 3"; empty for the whole of a matrix or picture
     dims : names of the modes shown
     index : one array of indices per mode shown (all of them, or thinned out)
+    labels : what stands there, per mode shown; the indices themselves where the data have no labels
     fixed : {mode: index} of the modes cut through
     given : (H, W[, C]) float, NaN where nothing was observed
     completed : (H, W[, C]), observed values and estimates in the type of the data
@@ -45,6 +51,7 @@ class Sheet:
     title: str
     dims: tuple[str, ...]
     index: tuple[Array, ...]
+    labels: tuple[Array, ...]
     fixed: Mapping[int, int]
     given: Array
     completed: Array
@@ -60,6 +67,12 @@ class Sheet:
         return _coordinates(self.index, [n for n in range(total) if n not in self.fixed], self.fixed)
 
     @property
+    def upward(self) -> bool:
+        """A map whose rows are listed from south to north, to be drawn that way up?"""
+        rows = self.labels[0]
+        return self.dims[0] in UPWARD and rows.dtype.kind in "iuf" and len(rows) > 1 and bool(rows[0] < rows[-1])
+
+    @property
     def filled(self) -> Array:
         """Share of what was filled in at each place, (H, W): 0 = all observed, 1 = nothing was."""
         missing = np.isnan(self.given)
@@ -70,6 +83,10 @@ def source_dtype(obs: Observations) -> np.dtype[Any] | None:
     """The type the data came in, where it is known."""
     source: Any = obs.source
     source = getattr(source, "inner", source)
+    if isinstance(source, FrameSource):
+        dtype = source.frame[source.value].dtype
+        dtype = getattr(dtype, "numpy_dtype", dtype)
+        return dtype if isinstance(dtype, np.dtype) and dtype.kind in "biuf" else None
     return getattr(getattr(source, "array", None), "dtype", None)
 
 
@@ -110,7 +127,7 @@ def kind(done: Completion) -> str:
 
 
 def value_range(done: Completion) -> tuple[float, float]:
-    """(lowest, highest) for colour scales: 0..255 for 8-bit pictures, else what was observed, without outliers."""
+    """(lowest, highest) of the data: 0..255 for 8-bit pictures."""
     obs = done.observations
     low, high = float(obs.values.min()), float(obs.values.max())
     if picture_axes(obs) is not None:
@@ -118,12 +135,27 @@ def value_range(done: Completion) -> tuple[float, float]:
         if dtype == np.uint8 or (low >= 0 and 1 < high <= 255):
             return 0.0, 255.0
         return (0.0, 1.0) if low >= 0 and high <= 1 else (min(low, 0.0), high)
-    if obs.nnz > 100:
-        low, high = (float(q) for q in np.quantile(obs.values, (0.005, 0.995)))
+    return low, high
+
+
+def colour_range(shown: Sequence[Sheet]) -> tuple[float, float]:
+    """(lowest, highest) for a colour scale of these sheets: most of what they show, without outliers."""
+    values = np.concatenate([part.ravel() for s in shown for part in (s.given[s.observed], s.completed)])
+    low, a, b, high = (float(q) for q in np.quantile(values, (0, 0.01, 0.99, 1)))
+    if a < b and values.size > 100 and high - low > 1.35 * (b - a):
+        return a, b
     return (low, high) if low < high else (low - 0.5, low + 0.5)
 
 
-def sheets(done: Completion, count: int = 4, labels: Mapping[str, Sequence[Any]] | None = None) -> list[Sheet]:
+def colour_ranges(shown: Sequence[Sheet]) -> list[tuple[float, float]]:
+    """One scale for all sheets; but one for each where it would leave one of them in a single colour."""
+    common, own = colour_range(shown), [colour_range([s]) for s in shown]
+    least = FAINT * (common[1] - common[0])
+    varied = [np.ptp(s.completed) > 0 for s in shown]
+    return own if any(b - a < least and v for (a, b), v in zip(own, varied, strict=True)) else [common] * len(shown)
+
+
+def sheets(done: Completion, count: int = 4, labels: Mapping[str, Sequence[Any] | Array] | None = None) -> list[Sheet]:
     """Up to `count` cuts worth showing, evenly spread; one for a matrix or a picture."""
     if count < 1:
         msg = f"count must be >= 1; got {count}."
@@ -148,10 +180,13 @@ def _place(k: int, others: Sequence[int], lengths: Sequence[int]) -> dict[int, i
 
 
 def _modes_shown(obs: Observations) -> tuple[int, ...]:
-    """The picture's own modes; else the two longest, later ones first on a draw, in their order."""
+    """The picture's or map's own modes; else the two longest, later ones first on a draw, in their order."""
     axes = picture_axes(obs)
     if axes is not None:
         return tuple(n for n, letter in enumerate(axes) if letter != "F")
+    for pair in MAPS:
+        if pair <= set(obs.dims):
+            return tuple(n for n, d in enumerate(obs.dims) if d in pair)
     return tuple(sorted(sorted(range(obs.ndim), key=lambda n: (obs.shape[n], n))[-2:]))
 
 
@@ -159,11 +194,11 @@ def cut(
     done: Completion,
     shown: Sequence[int],
     fixed: Mapping[int, int],
-    labels: Mapping[str, Sequence[Any]] | None = None,
+    labels: Mapping[str, Sequence[Any] | Array] | None = None,
 ) -> Sheet:
     """The cut over the modes `shown`, at the indices `fixed` of all others."""
     obs = done.observations
-    most = LONGEST if picture_axes(obs) else LONGEST_CUT
+    most = LONGEST if picture_axes(obs) else LONGEST_LINE if kind(done) == "lines" else LONGEST_CUT
     index = tuple(_thinned(obs.shape[n], most) for n in shown)
     shape = tuple(len(kept) for kept in index)
     where = _coordinates(index, shown, fixed)
@@ -178,8 +213,15 @@ def cut(
     place = tuple(np.searchsorted(kept, obs.indices[rows, n]) for n, kept in zip(shown, index, strict=True))
     given[place] = obs.values[rows]
     completed = np.where(np.isnan(given), cast_like(estimate, data_dtype(obs)), given)
-    title = ", ".join(f"{obs.dims[n]} {(labels or {}).get(obs.dims[n], range(i + 1))[i]}" for n, i in fixed.items())
-    return Sheet(title, tuple(obs.dims[n] for n in shown), index, dict(fixed), given, completed)
+    known = labels_of(obs, labels)
+    title = ", ".join(f"{obs.dims[n]} {_word(known, obs.dims[n], i)}" for n, i in fixed.items())
+    dims = tuple(obs.dims[n] for n in shown)
+    marks = tuple(known[d][kept] if d in known else kept for d, kept in zip(dims, index, strict=True))
+    return Sheet(title, dims, index, marks, dict(fixed), given, completed)
+
+
+def _word(labels: Mapping[str, Array], dim: str, i: int) -> str:
+    return words(labels[dim], [i])[0] if dim in labels else str(i)
 
 
 def _coordinates(index: Sequence[Array], shown: Sequence[int], fixed: Mapping[int, int]) -> NDArray[np.intp]:
