@@ -425,6 +425,55 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
     "no input": ((), 2, f"Missing argument 'IN'. {TRY}"),
     "no output": (("in.png",), 2, f"Missing option '--out' / '-o'. {TRY}"),
     "an unknown option": ((*IN, *OUT, "--rnak", "3"), 2, "No such option: --rnak ("),
+    "a rank in words": ((*IN, *OUT, "--rank", "ten"), 2, f"--rank must be a whole number, like 10; got 'ten'. {TRY}"),
+    "a time in words": ((*IN, *OUT, "--seconds=x"), 2, f"--seconds must be a number, like 2.5; got 'x'. {TRY}"),
+    "a missing value in words": (
+        (*IN, *OUT, "--missing-value", "abc"),
+        1,
+        "cannot read in.png: --missing-value must be a number for a PNG picture; got 'abc'.",
+    ),
+    "a prior's number of another name": (
+        (*IN, *OUT, "--prior", "student-t(mu=3)"),
+        2,
+        "--prior student-t takes nu and scale; got 'student-t(mu=3)'.",
+    ),
+    "too many numbers for a prior": (
+        (*IN, *OUT, "--prior", "binomial(4, 5)"),
+        2,
+        "--prior binomial takes n; got 'binomial(4, 5)'.",
+    ),
+    "a prior's number in words": (
+        (*IN, *OUT, "--prior", "binomial(four)"),
+        2,
+        "--prior must be a name, or a name and numbers like binomial(n=2); got 'binomial(four)'.",
+    ),
+    "a bracket that does not end": (
+        (*IN, *OUT, "--prior", "binomial(4"),
+        2,
+        "--prior must be a name, or a name and numbers like binomial(n=2); got 'binomial(4'.",
+    ),
+    "a prior's number out of range": (
+        (*IN, *OUT, "--prior", "binomial(4.5)"),
+        2,
+        "n must be a whole number >= 1 for Binomial; got 4.5.",
+    ),
+    "a prior with a function": (
+        (*IN, *OUT, "--prior", "custom"),
+        2,
+        "--prior custom must be made in Python; choose one of {priors}.",
+    ),
+    "fractions in a picture": (
+        (*IN, *OUT, "--unrounded"),
+        1,
+        "cannot write old.png: a PNG picture holds whole numbers, and --unrounded makes fractions; write .npy, .csv or "
+        ".tif.",
+    ),
+    "error bars in a picture": (
+        (*IN, *OUT, "--error-bars", "bars.png"),
+        1,
+        "cannot write bars.png: a PNG picture holds whole numbers, and error bars are fractions; write .npy, .csv or "
+        ".tif.",
+    ),
     "rank 0": ((*IN, *OUT, "--rank", "0"), 2, "--rank must be >= 1; got 0."),
 }
 
@@ -511,6 +560,14 @@ def test_list_methods_says_what_they_are_for():
     rows = CliRunner().invoke(cli.app, ["list", "methods"]).stdout.splitlines()
     for row, (name, cls) in zip(rows, tfl.METHODS.items(), strict=True):
         assert row.split("\t") == [name, cls.reference, cls.assumes, cls.use_when]
+
+
+def test_list_without_a_name_or_with_another(capsys):
+    must = f"tensorfill: what to list must be one of {', '.join(REGISTRIES)}; got"
+    assert run("list") == 2
+    assert capsys.readouterr().err == f"{must} nothing. Try: list priors\n"
+    assert run("list", "methds") == 2
+    assert capsys.readouterr().err == f"{must} 'methds'. Did you mean 'methods'?\n"
 
 
 def test_list_draws_a_table_on_a_terminal(tmp_path):

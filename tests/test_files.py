@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tensorfill.data.files import FORMATS, FileError, format_of, read, read_mask, sniff, write
+from tensorfill.data.files import FORMATS, FileError, FileWarning, format_of, read, read_list, read_mask, sniff, write
 
 RNG = np.random.default_rng(5)
 GREY = RNG.integers(0, 256, (6, 7), dtype=np.uint8)
@@ -310,7 +310,10 @@ def test_missing_value_in_coordinates(tmp_path):
 def test_values_and_mask_in_one_npz(tmp_path):
     mask = RNG.random(COUNTS.shape) < 0.5
     np.savez(tmp_path / "a.npz", values=COUNTS, mask=mask)
-    np.testing.assert_array_equal(read(tmp_path / "a.npz").mask, mask)
+    loaded = read(tmp_path / "a.npz")
+    np.testing.assert_array_equal(loaded.mask, mask)
+    write(tmp_path / "b.npz", COUNTS + 0.0, loaded)
+    assert read(tmp_path / "b.npz").mask.all()  # nothing is missing any more
 
 
 def test_with_mask_narrows_both_kinds_of_data(tmp_path):
@@ -358,8 +361,23 @@ def test_masks_of_other_kinds(tmp_path):
     np.testing.assert_array_equal(read_mask(tmp_path / "nan.npy", (6, 7)), PIXELS)
     (tmp_path / "m.tns").write_text("1 1 1\n3 2 1\n")
     assert np.argwhere(read_mask(tmp_path / "m.tns", (6, 7))).tolist() == [[0, 0], [2, 1]]
+    Image.fromarray(PIXELS.astype(np.uint8)).save(tmp_path / "dim.png")  # two levels, 0 and 1
+    np.testing.assert_array_equal(read_mask(tmp_path / "dim.png", (6, 7)), PIXELS)
     (tmp_path / "m.csv").write_text("1,0\n,1\n")
     np.testing.assert_array_equal(read_mask(tmp_path / "m.csv", (2, 2)), [[True, False], [False, True]])
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "I;16"])
+def test_soft_edges_of_a_mask_are_missing(mode, tmp_path):
+    soft = np.where(PIXELS, 255, 0).astype(np.uint8)
+    soft[2, :4] = [1, 128, 254, 255]
+    picture = Image.fromarray(soft.astype(np.uint16) * 257) if mode == "I;16" else Image.fromarray(soft).convert(mode)
+    picture.save(tmp_path / "m.png")
+    top = 65535 if mode == "I;16" else 255
+    words = rf"m\.png has 5 grey levels; only the brightest, {top}, counts as known, {(soft == 255).mean():.1%} of the"
+    with pytest.warns(FileWarning, match=words):
+        found = read_mask(tmp_path / "m.png", (6, 7))
+    np.testing.assert_array_equal(found, soft == 255)
 
 
 # --- types --------------------------------------------------------------------------------------------------------
@@ -417,6 +435,38 @@ def test_single_entries(name, tmp_path):
     write(tmp_path / f"out{ending}", np.array([7.2, values[tuple(where[1])]]), loaded, indices=where)
     again = read(tmp_path / f"out{ending}", **options)
     np.testing.assert_array_equal(np.sort(again.values_coo), np.sort([7, values[tuple(where[1])]]))
+
+
+LISTS = {  # name: contents
+    "plain.csv": "y,x\nb,2\na,1\n",
+    "more.csv": "x,v,y\n2,,b\n1,5,a\n",  # a column of values is not read, blank or not
+    "plain.tsv": "y\tx\nb\t2\na\t1\n",
+    "plain.tns": "2 2\n1 1\n",
+    "more.tns": "2 2 nan\n1 1 5\n",
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_of_entries_needs_no_values(name, tmp_path):
+    (tmp_path / "a.csv").write_text("y,x,v\na,1,5\nb,1,6\na,2,7\n")
+    like = read(tmp_path / "a.csv", dims=["y", "x"], value="v")
+    (tmp_path / name).write_text(LISTS[name])
+    listed = read_list(tmp_path / name, like)
+    if listed.labels:
+        assert [(listed.labels["y"][i], listed.labels["x"][j]) for i, j in listed.indices] == [("b", "2"), ("a", "1")]
+    else:
+        assert listed.indices.tolist() == [[1, 1], [0, 0]]
+
+
+def test_a_list_of_entries_in_parquet(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    make_parquet(tmp_path / "a.parquet")
+    like = read(tmp_path / "a.parquet", dims=["a", "b"])
+    pq.write_table(pa.table({"b": ["s3", "s1"], "a": [2, 4]}), tmp_path / "at.parquet")
+    assert read_list(tmp_path / "at.parquet", like).labels == {"a": [2, 4], "b": ["s3", "s1"]}
+    pq.write_table(pa.table({"b": ["s3", "s1"], "c": [2, 4]}), tmp_path / "at.parquet")
+    with pytest.raises(FileError, match=r"it has no column 'a'; its columns are b, c\."):
+        read_list(tmp_path / "at.parquet", like)
 
 
 def test_single_entries_of_a_huge_tensor(tmp_path):

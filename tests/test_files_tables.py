@@ -5,6 +5,7 @@ import pytest
 
 from tensorfill.data.files import FileError, read, write
 from tensorfill.data.formats.base import first_duplicate, match_rows
+from tensorfill.data.formats.steps import step_note
 
 LONG = {"dims": ["site", "day"], "value": "count"}
 
@@ -103,8 +104,9 @@ def test_wide_form_header_and_labels(text, tmp_path):
         shape, rows = (1, 2), ["y"]
     loaded, _ = csv_round_trip(tmp_path, text)
     assert loaded.shape == shape
-    assert (loaded.labels or {}).get("row") == rows
+    assert (loaded.labels or {}).get(loaded.dims[0]) == rows
     assert (loaded.labels or {}).get("column") == columns
+    assert loaded.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -113,14 +115,95 @@ def test_wide_form_header_and_labels(text, tmp_path):
         ("0,1,2\n1.5,,2\n4,5,6\n", (2, 3)),
         ("1,2,3\n1.5,,2\n", (1, 3)),
         (",0,1,2\n0,1.5,,2\n1,4,5,6\n", (2, 3)),
+        ("2005,2006,2007,2008\n1.5,,2,3\n4,5,6,9\n", (2, 4)),
+        ("30,20,10\n1.5,,2\n", (1, 3)),
         ("0,2,3\n1.5,,2\n", (2, 3)),  # does not count: a row like the other
         ("0,1\n5,\n", (2, 2)),  # two cells may count by chance
+        ("5,5,5\n5,,4\n", (2, 3)),
+        ("0,1,2,3\n4,5,6,7\n8,9,,11\n", (3, 4)),  # so does the row below
     ],
 )
 def test_a_first_row_that_counts_is_a_header(text, shape, tmp_path):
     loaded, out = csv_round_trip(tmp_path, text)
     assert loaded.shape == shape
     assert out.splitlines()[0] == text.splitlines()[0]
+    rows = len(text.splitlines())
+    noted = any("is taken as the header, not as data" in note for note in loaded.notes)
+    assert noted == (shape[0] < rows and not text.startswith(","))
+
+
+@pytest.mark.parametrize(
+    ("first", "name", "labels"),
+    [
+        (("minute", "0", "1", "2", "3"), "minute", True),
+        (("year", "2020", "2015", "2010", "2005"), "year", True),
+        (("t", "0.0", "1.0", "2.0", "3.0"), "t", True),
+        (("patient_id", "100001", "100000", "100007", "100002"), "patient_id", True),
+        (("PatientID", "4", "1", "7", "2"), "PatientID", True),
+        (("Unnamed: 0", "4", "1", "7", "2"), "row", True),
+        (("", "4", "1", "7", "2"), "row", True),
+        (("column", "1", "2", "3", "4"), "row", True),
+        (("id", "4", "1", "4", "2"), "row", False),  # the same twice: they tell no rows apart
+        (("humid", "4", "1", "7", "2"), "row", False),
+        (("a", "4", "1", "7", "2"), "row", False),
+        (("a", "1", "2", "", "4"), "row", False),
+        (("a", "5", "5", "5", "5"), "row", False),
+        (("a", "0.5", "1.5", "2.5", "3.5"), "row", False),
+    ],
+)
+def test_a_first_column_that_counts_or_numbers_the_rows_is_labels(first, name, labels, tmp_path):
+    rest = ["x,y", "1.5,", ",4", "2.5,3", "2,1"]
+    text = "".join(f"{a},{b}\n" for a, b in zip(first, rest, strict=True))
+    loaded, out = csv_round_trip(tmp_path, text)
+    assert loaded.shape == (4, 2 if labels else 3)
+    assert loaded.dims == (name, "column")
+    if labels:
+        assert loaded.labels[name] == list(first[1:])
+        assert [line.split(",")[0] for line in out.splitlines()] == list(first)
+    named = f", {first[0]!r}," if first[0] else ""
+    noted = [n for n in loaded.notes if n.startswith(f"the first column{named} ") and "taken as labels, not as" in n]
+    assert len(noted) == (labels and first[0] != "")
+
+
+def test_a_matrix_in_which_every_column_counts_is_data(tmp_path):
+    assert csv_round_trip(tmp_path, "1,2,\n3,4,9\n5,6,1\n")[0].shape == (3, 3)
+    assert csv_round_trip(tmp_path, "0,7,\n1,4,9\n2,6,1\n")[0].shape == (3, 2)  # without a header, too
+
+
+def test_words_for_yes_and_no(tmp_path):
+    loaded, out = csv_round_trip(
+        tmp_path, "name,a,b\nx,Yes,\ny,No,?\nz,yes,NO\n", np.array([[1, 0.7], [0, 0.2], [1, 0]])
+    )
+    assert loaded.dtype == bool
+    np.testing.assert_array_equal(loaded.observations().values, [1, 0, 1, 0])
+    assert out == "name,a,b\nx,Yes,Yes\ny,No,No\nz,yes,NO\n"
+    _, out = csv_round_trip(tmp_path, "TRUE,\n,TRUE\n", np.array([[1, 0.7], [0.2, 1]]))  # no header, one of two words
+    assert out == "TRUE,TRUE\nFALSE,TRUE\n"
+    text = "site,day,count\na,1,true\na,2,false\nb,1,\n"
+    loaded, out = csv_round_trip(tmp_path, text, np.array([[1, 0], [0.9, 0.1]]), **LONG)
+    assert loaded.dtype == bool
+    assert out == text.replace("b,1,", "b,1,true") + "b,2,false\n"
+    (tmp_path / "a.csv").write_text("name,a,b\nx,yes,1\ny,no,2\n")
+    with pytest.raises(FileError, match=r"'yes' in row 2, column 2 is not a number"):
+        read(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("blank", ["-", "--", "?", "\u2014", "\u2013", " - ", "N/A"])
+def test_texts_for_missing(blank, tmp_path):
+    loaded, out = csv_round_trip(tmp_path, f"a,b\n1.5,{blank}\n{blank},-2\n")
+    np.testing.assert_array_equal(loaded.values, [[1.5, np.nan], [np.nan, -2]])
+    assert out == "a,b\n1.5,1000.25\n1000.25,-2\n"
+
+
+def test_a_text_of_ones_own_for_missing(tmp_path):
+    loaded, out = csv_round_trip(tmp_path, "a,b\n1,lost\nLost,2\n", missing_value="lost")
+    assert loaded.observations().nnz == 2
+    assert out == "a,b\n1,1000\n1000,2\n"
+    loaded, _ = csv_round_trip(tmp_path, "site,day,count\nlost,1,1\nlost,2,lost\n", missing_value="lost", **LONG)
+    assert (loaded.labels["site"], loaded.values_coo.tolist()) == (["lost"], [1])
+    np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    with pytest.raises(FileError, match=r"--missing-value must be a number for a NumPy array; got 'lost'\.$"):
+        read(tmp_path / "a.npy", missing_value="lost")
 
 
 def test_wide_form_keeps_text(tmp_path):
@@ -133,6 +216,37 @@ def test_wide_form_keeps_text(tmp_path):
 def test_wide_form_with_a_byte_order_mark(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf1,2\n3,4\n")
     assert read(tmp_path / "a.csv").shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "note"),
+    [
+        ("1T00 1T01 1T02 1T05 1T06", "time: 1 of 4 steps is longer than the usual 1 h; absent rows are not filled."),
+        ("1 2 3 5 6 9 10 11", "time: 2 of 7 steps are longer than the usual 1 d; absent rows are not filled."),
+        ("1 2 3 4 5", None),
+        ("1T00:00 1T00:15 1T00:30 1T01:10 1T01:25", None),  # not a whole number of steps: an uneven series
+        ("1 2 4 6 9", None),  # no step is usual
+        ("1 3 2 4 5", None),
+    ],
+)
+def test_moments_that_are_absent_are_told(labels, note, tmp_path):
+    moments = [f"2024-03-{label.partition('T')[0]:0>2}{label.lstrip('0123456789')}" for label in labels.split()]
+    text = "time,a,b\n" + "".join(f"{m},{k % 3},{'' if k == 1 else k * k % 5}\n" for k, m in enumerate(moments))
+    loaded, _ = csv_round_trip(tmp_path, text)
+    more = " Add them (empty) to have them filled."
+    assert loaded.notes == (() if note is None else (note + more,))
+    if note is not None:
+        long = "site,time,count\n" + "".join(f"a,{m},1\nb,{m},2\n" for m in moments)
+        (tmp_path / "a.csv").write_text(long)
+        assert read(tmp_path / "a.csv", dims=["site", "time"], value="count").notes == loaded.notes
+
+
+def test_moments_of_other_kinds():
+    days = np.array([1, 2, 3, 7, 8]).astype("datetime64[D]")
+    for labels in (list(days), list(days.astype("datetime64[ns]")), days.tolist(), [f"{d}T00:00Z" for d in days]):
+        assert step_note("t", labels).startswith("t: 1 of 4 steps is longer than the usual 1 d;")
+    for labels in (["20240301", "20240302", "20240303", "20240305"], [1, 2, 3, 5], ["a", "b", "c", "d"]):
+        assert step_note("t", labels) is None
 
 
 # --- Parquet ------------------------------------------------------------------------------------------------------
@@ -178,13 +292,23 @@ def test_parquet_wide_form_keeps_types_per_column_and_the_rest(tmp_path):
     )
     pq.write_table(table, tmp_path / "a.parquet")
     loaded = read(tmp_path / "a.parquet")
-    assert loaded.labels == {"row": ["x", "y"], "column": ["small", "real", "flag"]}
+    assert loaded.labels == {"name": ["x", "y"], "column": ["small", "real", "flag"]}
     assert loaded.observations().nnz == 4
     completed = np.array([[250, 0.5, 1], [300, 2.25, 0]])
     write(tmp_path / "b.parquet", completed, loaded)
     out = pq.read_table(tmp_path / "b.parquet")
     assert out.schema == table.schema
     assert out.to_pydict() == {"name": ["x", "y"], "small": [250, 255], "real": [0.5, 2.25], "flag": [True, False]}
+
+
+def test_parquet_with_a_column_that_counts(tmp_path):
+    given = {"minute": [5, 6, 7], "a": [1.5, None, 2.0], "b": [4, 9, None]}
+    pq.write_table(pa.table(given), tmp_path / "a.parquet")
+    loaded = read(tmp_path / "a.parquet")
+    assert (loaded.shape, loaded.dims, loaded.labels["minute"]) == ((3, 2), ("minute", "column"), [5, 6, 7])
+    assert "the first column, 'minute', counts 5, 6, 7: it is taken as labels" in loaded.notes[0]
+    write(tmp_path / "b.parquet", np.where(np.isnan(loaded.values), 3, loaded.values), loaded)
+    assert pq.read_table(tmp_path / "b.parquet").to_pydict() == {**given, "a": [1.5, 3, 2], "b": [4, 9, 3]}
 
 
 def test_parquet_of_a_pandas_table(tmp_path):

@@ -56,11 +56,29 @@ def _run(job: Any) -> NoReturn:
     raise typer.Exit(code)
 
 
+def whole(text: str) -> int:
+    """A whole number; the sentence goes on from the name of the option."""
+    try:
+        return int(text)
+    except ValueError as error:
+        msg = f"must be a whole number, like 10; got {text!r}."
+        raise typer.BadParameter(msg) from error
+
+
+def real(text: str) -> float:
+    """A number; the same."""
+    try:
+        return float(text)
+    except ValueError as error:
+        msg = f"must be a number, like 2.5; got {text!r}."
+        raise typer.BadParameter(msg) from error
+
+
 # Options that more than one command has
-Seed = Annotated[int, typer.Option(metavar="S", help="Everything random follows from it.")]
+Seed = Annotated[int, typer.Option(metavar="S", parser=whole, help="Everything random follows from it.")]
 Effort = Annotated[str, typer.Option(metavar="normal|best", help="best: pictures and video take a few times longer.")]
-MaxIter = Annotated[int | None, typer.Option(metavar="N", help="Stop after so many iterations.")]
-Seconds = Annotated[float | None, typer.Option(metavar="S", help="Stop after so many seconds.")]
+MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after so many iterations.")]
+Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after so many seconds.")]
 Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
@@ -74,12 +92,13 @@ def complete(
         typer.Option("--out", "-o", metavar="OUT", help="Where to; its ending says the format. - for standard output."),
     ],
     mask: Annotated[
-        str | None, typer.Option(metavar="F", help="Picture or array: zero = missing, anything else = known.")
+        str | None, typer.Option(metavar="F", help="Picture or array: zero (black) = missing, else (white) = known.")
     ] = None,
     prior: Annotated[
-        str | None, typer.Option(metavar="P", help="What kind of numbers these are; see: tensorfill list priors.")
+        str | None,
+        typer.Option(metavar="P", help="What kind of numbers these are, e.g. poisson, binomial(4); see: list priors."),
     ] = None,
-    rank: Annotated[int | None, typer.Option(metavar="R", help="Rank of the model.")] = None,
+    rank: Annotated[int | None, typer.Option(metavar="R", parser=whole, help="Rank of the model.")] = None,
     smooth: Annotated[
         list[str] | None,
         typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),
@@ -94,8 +113,13 @@ def complete(
             metavar="F", help="Write there how far off each filled entry may be: 90 % are nearer. Twice the time."
         ),
     ] = None,
+    unrounded: Annotated[
+        bool,
+        typer.Option("--unrounded", help="Write the model's numbers as they are, also for whole-number data."),
+    ] = False,
     missing_value: Annotated[
-        float | None, typer.Option(metavar="V", help="This number means missing, e.g. -999; besides NaN.")
+        str | None,
+        typer.Option(metavar="V", help="This means missing, besides NaN: a number, e.g. -999; in tables also a text."),
     ] = None,
     dims: Annotated[
         str | None, typer.Option(metavar="a,b,c", help="Table: its dimension columns. Array: names of its modes.")
@@ -132,7 +156,7 @@ def complete(
 @app.command()
 def demo(
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The picture to write.")] = "out/demo.png",
-    missing: Annotated[float, typer.Option(metavar="P", help="Percent of the numbers to take away.")] = 80,
+    missing: Annotated[float, typer.Option(metavar="P", parser=real, help="Percent of the numbers to take away.")] = 80,
     effort: Effort = "normal",
     seed: Seed = 0,
     report: Report = None,
@@ -149,16 +173,23 @@ def demo(
 
 
 @app.command("list")
-def list_(what: Annotated[What, typer.Argument(help="What to list.")]) -> None:
+def list_(what: Annotated[str, typer.Argument(metavar="|".join(What), help="What to list.")] = "") -> None:
     """Show what there is to choose from."""
-    from tensorfill._cli.lists import rows
-    from tensorfill._cli.show import listing
+    from tensorfill._cli.lists import List
 
-    listing(*rows(what))
+    _run(List(what))
 
 
 # typer brings its own copy of click, or uses click itself, depending on its version
 ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def _sentence(error: Any) -> str:
+    """What is wrong with an option: our own words after its name, or else typer's."""
+    names: list[str] = getattr(getattr(error, "param", None), "opts", [])
+    if names and error.message.startswith("must be "):
+        return f"{names[0]} {error.message}"
+    return str(error.format_message())
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -168,7 +199,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except ClickException as error:  # a mistake on the command line
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "tensorfill"
-        print(f"tensorfill: {error.format_message()} Try: {path} --help", file=sys.stderr)
+        print(f"tensorfill: {_sentence(error)} Try: {path} --help", file=sys.stderr)
         code = BAD_USAGE
     except (KeyboardInterrupt, typer.Abort):
         print("tensorfill: interrupted.", file=sys.stderr)

@@ -11,8 +11,9 @@ T = TypeVar("T")
 
 def did_you_mean(name: str, options: list[str]) -> str:
     """A hint for a misspelt name, or an empty string."""
-    close = difflib.get_close_matches(str(name).lower(), options, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    small = {option.lower(): option for option in reversed(options)}  # the first of two that differ in case alone
+    close = difflib.get_close_matches(str(name).lower(), list(small), n=1)
+    return f" Did you mean {small[close[0]]!r}?" if close else ""
 
 
 class Registry(Generic[T]):

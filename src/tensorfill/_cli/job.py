@@ -6,26 +6,25 @@ import io
 import json
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tensorfill._cli.checks import check_free, check_numbers, coordinates, mode_and_weight
+from tensorfill._cli.checks import check_free, check_numbers, coordinates, mode_and_weight, number_or_text, prior_of
 from tensorfill._cli.problem import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
 from tensorfill._cli.progress import Progress, planned
 from tensorfill.api import EFFORTS, complete, settings_of
 from tensorfill.completion import Completion
-from tensorfill.data.convert import cast_like
-from tensorfill.data.files import FileError, Loaded, format_of, read, read_mask, write
+from tensorfill.data.files import FileError, FileWarning, Loaded, format_of, read, read_list, read_mask, write
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.methods import METHODS
-from tensorfill.numerical import PRIORS
 from tensorfill.problem import DataWarning
 from tensorfill.record import Status
 
@@ -48,7 +47,8 @@ class Job:
     seed: int = 0
     report: str | None = None
     error_bars: str | None = None
-    missing_value: float | None = None
+    unrounded: bool = False
+    missing_value: str | None = None
     dims: str | None = None
     value: str | None = None
     variable: str | None = None
@@ -67,21 +67,26 @@ class Job:
         """Do it; returns the exit code."""
         with as_problem(BAD_USAGE):
             settings = self.settings()
-        with as_problem(BAD_DATA):
+        with as_problem(BAD_DATA), noting() as notes:
             loaded = self.load()
             obs = loaded.observations()
+            if self.unrounded:
+                loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
         with as_problem(BAD_USAGE):
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
+            if self.prior is not None:
+                settings["prior"] = prior_of(self.prior, obs)
         with as_problem(BAD_DATA):
             indices = self.places(loaded)
             self.check_out(loaded, obs, indices)
             self.check_gaps(obs)
-            done, notes = self.fit(obs, settings)
+            with noting(DataWarning) as warned:
+                done = self.fit(obs, settings)
             self.write(done, loaded, indices)
             if self.error_bars is not None and done.bars is not None:
-                write_bars(self.error_bars, done.bars.half, loaded)
-            notes += self.notes(loaded)
+                write_bars(self.error_bars, done, loaded)
+            notes = [*loaded.notes, *notes, *warned, *self.notes(loaded)]
             if self.report is not None:
                 self.write_report(done, loaded, notes)
         self.tell(done, notes)
@@ -109,15 +114,14 @@ class Job:
         cls = METHODS[self.method_name]
         known = settings_of(cls)
         smooth = dict(mode_and_weight(text) for text in self.smooth)
-        given = {"prior": self.prior, "rank": self.rank, "smooth": smooth or None}
+        prior = None if self.prior is None else prior_of(self.prior)
+        given = {"prior": prior, "rank": self.rank, "smooth": smooth or None}
         settings = {k: v for k, v in given.items() if v is not None}
         for key in settings:
             if key not in known:
                 able = ", ".join(n for n, c in METHODS.items() if key in settings_of(c))
                 msg = f"--{key} means nothing for method {self.method_name}; it does for {able}."
                 raise Problem(msg, BAD_USAGE)
-        if self.prior is not None:
-            PRIORS[self.prior]
         cls(**settings)
         return settings
 
@@ -138,7 +142,7 @@ class Job:
             dims=dims,
             value=self.value,
             variable=self.variable,
-            missing_value=self.missing_value,
+            missing_value=None if self.missing_value is None else number_or_text(self.missing_value),
             alpha_missing=self.alpha_missing,
             format=self.format if self._format_is_for_input else None,
         )
@@ -169,8 +173,7 @@ class Job:
                 )
                 raise Problem(sentence, BAD_DATA)
             return None
-        table = loaded.format in ("csv", "parquet")
-        listed = read(self.at, dims=loaded.dims if table else None, value=self.value if table else None)
+        listed = read_list(self.at, loaded)
         with naming(self.at, "read"):
             return coordinates(listed, loaded)
 
@@ -181,6 +184,9 @@ class Job:
             if self.out == "-" and not kind.streams:
                 msg = f"{kind.title} cannot be sent through a stream; give a file name."
                 raise FileError(msg)
+            if self.unrounded and kind.whole:
+                msg = f"{kind.title} holds whole numbers, and --unrounded makes fractions; write .npy, .csv or .tif."
+                raise FileError(msg)
             check_free(self.out, store=kind.name == "zarr")
             if indices is not None:
                 kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
@@ -190,7 +196,11 @@ class Job:
                 kind.write(io.BytesIO(), trial.astype(dtype, copy=False), loaded)
         if self.error_bars is not None:
             with naming(self.error_bars, "write"):
-                check_free(self.error_bars, store=choose_out(self.error_bars, loaded, None).name == "zarr")
+                kind = choose_out(self.error_bars, loaded, None)
+                if kind.whole:
+                    msg = f"{kind.title} holds whole numbers, and error bars are fractions; write .npy, .csv or .tif."
+                    raise FileError(msg)
+                check_free(self.error_bars, store=kind.name == "zarr")
         for other in (self.report, self.checkpoint):
             if other is not None:
                 with naming(other, "write"):
@@ -208,15 +218,14 @@ class Job:
 
     # --- the fit ------------------------------------------------------------------------------------------------
 
-    def fit(self, obs: Observations, settings: Mapping[str, Any]) -> tuple[Completion, list[str]]:
-        """The completion, and what the library warned of."""
+    def fit(self, obs: Observations, settings: Mapping[str, Any]) -> Completion:
+        """The completion."""
         total = planned(self.method_name, settings, obs, self.max_iter)
         name = "standard input" if self.source == "-" else Path(self.source).name
         progress = Progress(f"completing {name}", total, limit=self.seconds, show=not self.quiet)
-        with warnings.catch_warnings(record=True) as caught, progress:
-            warnings.simplefilter("always")
+        with progress:
             try:
-                done = complete(
+                return complete(
                     obs,
                     method=self.method,
                     effort=self.effort,
@@ -232,13 +241,13 @@ class Job:
             except KeyboardInterrupt as error:
                 sentence = "interrupted before there was anything to write."
                 raise Problem(sentence, INTERRUPTED) from error
-        return done, list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, DataWarning)))
 
     # --- after --------------------------------------------------------------------------------------------------
 
     def write(self, done: Completion, loaded: Loaded, indices: Any) -> None:
         if indices is None:
-            write(self.out, np.asarray(done.completed), loaded, format=self.out_format)
+            completed = numbers(done) if self.unrounded else np.asarray(done.completed)
+            write(self.out, completed, loaded, format=self.out_format)
             return
         values = np.asarray(done.at(indices), dtype=np.float64)
         obs = done.observations
@@ -282,8 +291,29 @@ class Job:
         return "standard output" if self.out == "-" else self.out
 
 
-def write_bars(path: str, half: Any, loaded: Loaded) -> None:
-    """The half widths in the form of what was read; whole numbers rounded up, other types as 32-bit floats."""
-    whole = loaded.dtype.kind in "iu"
-    half = cast_like(np.ceil(half), loaded.dtype) if whole else half
-    write(path, half, replace(loaded, dtype=half.dtype, values=half, mask=None, indices=None, values_coo=None))
+@contextmanager
+def noting(kind: type[Warning] = FileWarning) -> Iterator[list[str]]:
+    """A list that what is warned of inside goes into, each once; other warnings are not for the user."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+        notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kind))
+
+
+def numbers(done: Completion) -> Any:
+    """What is known and the model's mean elsewhere, full shape: not rounded, whatever the data are."""
+    out = np.array(done.estimate, dtype=np.float64)
+    out.reshape(-1)[done.observations.flat] = done.observations.values
+    return out
+
+
+def write_bars(path: str, done: Completion, loaded: Loaded) -> None:
+    """How far the truth may be from each number, as floats: the longer side of the interval, which ends where the
+    data can.
+    """
+    assert done.bars is not None
+    (low, high), middle = done.interval, numbers(done)
+    reach = np.maximum(high - middle, middle - low).astype(done.bars.half.dtype)
+    like = replace(loaded.floating(reach.dtype), values=reach, mask=None, indices=None, values_coo=None)
+    write(path, reach, like)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from tensorfill._cli.problem import BAD_USAGE, OK, Problem
+from tensorfill.registry import did_you_mean
 
 
 class What(StrEnum):
@@ -40,3 +44,22 @@ def rows(what: What) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         head = ("method", "reference", "assumes", "use when")
         return head, [(n, c.reference, c.assumes, c.use_when) for n, c in METHODS.items()]
     return ("format", "endings", "what"), [(n, " ".join(c.endings), c.description) for n, c in FORMATS.items()]
+
+
+@dataclass(frozen=True)
+class List:
+    """`tensorfill list WHAT`."""
+
+    what: str
+
+    def run(self) -> int:
+        """Show it; returns the exit code."""
+        from tensorfill._cli.show import listing
+
+        if self.what not in list(What):
+            names = [str(name) for name in What]
+            got = f"{self.what!r}.{did_you_mean(self.what, names)}" if self.what else f"nothing. Try: list {names[0]}"
+            msg = f"what to list must be one of {', '.join(names)}; got {got}"
+            raise Problem(msg, BAD_USAGE)
+        listing(*rows(What(self.what)))
+        return OK

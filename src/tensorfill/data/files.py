@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,14 +21,17 @@ from numpy.typing import NDArray
 
 from tensorfill.data.formats import FORMATS as FORMATS
 from tensorfill.data.formats import FileError as FileError
+from tensorfill.data.formats import FileWarning as FileWarning
 from tensorfill.data.formats import Format as Format
 from tensorfill.data.formats import Loaded as Loaded
 from tensorfill.data.formats import output
 from tensorfill.data.formats.base import Array, Request
+from tensorfill.data.formats.long import dim_names
 from tensorfill.data.formats.opening import choose_out, load
 from tensorfill.data.formats.opening import format_of as format_of
 from tensorfill.data.formats.opening import sniff as sniff
 from tensorfill.data.formats.output import naming
+from tensorfill.data.formats.steps import step_note
 
 
 def read(
@@ -36,7 +40,7 @@ def read(
     dims: Sequence[str] | None = None,
     value: str | None = None,
     variable: str | None = None,
-    missing_value: float | None = None,
+    missing_value: float | str | None = None,
     format: str | None = None,
     alpha_missing: bool = False,
 ) -> Loaded:
@@ -47,13 +51,17 @@ def read(
     dims : for tables, the columns that are dimensions (long form); for arrays, names for the modes
     value : the column of values of a long table
     variable : which array of a file with several
-    missing_value : this number means missing; in a colour picture, a pixel with it in all channels
+    missing_value : this number means missing (in a colour picture, a pixel with it in all channels); in text tables
+        a text may, too
     format : a name in FORMATS, where the ending does not say it
     alpha_missing : fully transparent pixels are missing
     """
     with naming(path, "read"):
         names = None if dims is None else tuple(dims)
         request = Request(dims=names, value=value, variable=variable, alpha_missing=alpha_missing)
+        if isinstance(missing_value, str):
+            request = replace(request, missing_value=missing_value)
+            missing_value = None
         loaded = _check(load(path, request, format))
         if dims is not None and not loaded.coordinate:
             loaded = _name_modes(loaded, dims)
@@ -62,13 +70,22 @@ def read(
         if not loaded.observed().any():
             msg = "it holds no observed value: everything is missing."
             raise FileError(msg)
-    return loaded
+    absent = (step_note(dim, labels) for dim, labels in (loaded.labels or {}).items())
+    return replace(loaded, notes=(*loaded.notes, *(note for note in absent if note)))
+
+
+def read_list(path: str | Path, like: Loaded) -> Loaded:
+    """The entries that a list names, by the dimensions of `like`: a .tns file or a long table; values are not read."""
+    with naming(path, "read"):
+        return load(path, Request(dims=dim_names(like), listing=len(like.shape)), None)
 
 
 def read_mask(
     path: str | Path, shape: Sequence[int], *, variable: str | None = None, format: str | None = None
 ) -> NDArray[np.bool_]:
     """A mask from a picture or an array, True = observed: where it is not zero (nor NaN).
+
+    Of a picture in more than two greys (soft edges) only the brightest is observed, and a FileWarning says so.
 
     It must have the data's shape, or that of its first modes (a pixel mask for all channels), or of its last ones
     (one for all frames), tried in this order; the result has the full shape.
@@ -82,6 +99,14 @@ def read_mask(
             raise FileError(msg)
         with np.errstate(invalid="ignore"):
             given = (values != 0) & (values == values)
+        greys = _greys(loaded)
+        if len(greys) > 2:
+            given = values == greys[-1]
+            msg = (
+                f"mask {path} has {len(greys)} grey levels; only the brightest, {greys[-1]}, counts as known, "
+                f"{given.mean():.1%} of the pixels. Save it in black and white to say otherwise."
+            )
+            warnings.warn(msg, FileWarning, stacklevel=2)
         mask = _spread(given, full, channels="C" in loaded.extra.get("axes", ""))
         if not mask.any():
             msg = "it marks no entry as observed; non-zero must mean observed."
@@ -178,6 +203,17 @@ def _mark_missing(loaded: Loaded, missing_value: float) -> Loaded:
 
 
 # --- masks --------------------------------------------------------------------------------------------------------
+
+
+def _greys(loaded: Loaded) -> Array:
+    """The grey levels of a picture, from dark to bright; none for an array, and for a picture in colours."""
+    values = loaded.values
+    if values is None or "axes" not in loaded.extra or values.dtype.kind not in "iuf":
+        return np.empty(0)
+    grey = values if "C" not in loaded.extra["axes"] else values[..., 0]
+    if grey is not values and (values != grey[..., None]).any():
+        return np.empty(0)
+    return np.unique(grey[grey == grey])
 
 
 def _dense_mask(loaded: Loaded, shape: tuple[int, ...]) -> Array:

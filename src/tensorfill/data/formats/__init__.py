@@ -12,5 +12,6 @@ from tensorfill.data.formats import tns as tns
 from tensorfill.data.formats import xarrays as xarrays
 from tensorfill.data.formats.base import FORMATS as FORMATS
 from tensorfill.data.formats.base import FileError as FileError
+from tensorfill.data.formats.base import FileWarning as FileWarning
 from tensorfill.data.formats.base import Format as Format
 from tensorfill.data.formats.base import Loaded as Loaded

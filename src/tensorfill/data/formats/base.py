@@ -28,6 +28,10 @@ class FileError(Exception):
     """A file that cannot be read or written; the message is one sentence for the user."""
 
 
+class FileWarning(UserWarning):
+    """What was decided in reading a file that the user should know, where no `Loaded.notes` can say it."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What to read, and what the user said about it."""
@@ -38,6 +42,8 @@ class Request:
     value: str | None = None
     variable: str | None = None
     alpha_missing: bool = False
+    missing_value: str | None = None  # a text that means missing; numbers are marked after reading
+    listing: int = 0  # read only the coordinates of a list of entries, of so many modes
 
     def bytes(self) -> bytes:
         """The whole file."""
@@ -59,6 +65,7 @@ class Loaded:
     indices, values_coo : (nnz, N) and (nnz,), coordinate data only
     dims : names of the modes, where the format has them
     labels : per dim, the labels along it (long tables, coordinates), where the format has them
+    notes : what was decided in reading that the user should know
     extra : private to the formats: palette, alpha plane, metadata, rows of a table, ...
     """
 
@@ -71,6 +78,7 @@ class Loaded:
     values_coo: Array | None = None
     dims: tuple[str, ...] | None = None
     labels: dict[str, list[Any]] | None = None
+    notes: tuple[str, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -106,6 +114,10 @@ class Loaded:
             return replace(self, mask=self.observed() & keep)
         assert self.indices is not None
         return self.subset(keep[tuple(self.indices.T)])
+
+    def floating(self, dtype: np.dtype[Any]) -> Loaded:
+        """The same data to be written as floats of that type, whatever they were read as."""
+        return replace(self, dtype=dtype, extra={**self.extra, "floating": True})
 
     def subset(self, keep: Array) -> Loaded:
         """Coordinate data with only the entries that `keep` (nnz,) selects."""
@@ -222,6 +234,7 @@ class Format:
     text: ClassVar[bool] = False  # text, possibly gzipped
     lossy: ClassVar[bool] = False  # does writing change observed values?
     note: ClassVar[str] = ""  # what to tell the user about that
+    whole: ClassVar[bool] = False  # does it hold whole numbers only?
     streams: ClassVar[bool] = True  # can it be read from and written to a pipe?
     options: ClassVar[frozenset[str]] = frozenset()  # which of value, variable, alpha_missing mean something
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.formats.base import Array, FileError, Loaded, first_duplicate
+from tensorfill.data.formats.base import Array, FileError, Loaded, Request, first_duplicate
 from tensorfill.registry import did_you_mean
 
 CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?", re.ASCII)
@@ -82,15 +82,18 @@ def _natural(labels: list[Any]) -> list[Any] | None:
     return None
 
 
-def pick_columns(columns: Sequence[str], dims: Sequence[str] | None, value: str | None) -> tuple[tuple[str, ...], str]:
-    """(dimension columns, value column): what was named, and the rest where it is plain."""
+def pick_columns(columns: Sequence[str], request: Request) -> tuple[tuple[str, ...], str]:
+    """(dimension columns, value column): what was named, and the rest where it is plain; a list has no value."""
+    dims, value = request.dims, request.value
     for name in [*(dims or ()), *([value] if value else [])]:
         if name not in columns:
             hint = did_you_mean(name, list(columns))
             msg = f"it has no column {name!r}; its columns are {', '.join(columns)}.{hint}"
             raise FileError(msg)
     if dims is None:
-        dims = [c for c in columns if c != value]
+        dims = tuple(c for c in columns if c != value)
+    if request.listing:
+        return dims, ""
     if value is None:
         rest = [c for c in columns if c not in dims]
         if len(rest) != 1:
@@ -101,7 +104,7 @@ def pick_columns(columns: Sequence[str], dims: Sequence[str] | None, value: str 
     if len(set(dims)) != len(dims) or len(dims) < 2 or value in dims:
         msg = f"a long table needs at least two different dimension columns and a value column; got {', '.join(dims)}."
         raise FileError(msg)
-    return tuple(dims), value
+    return dims, value
 
 
 def loaded_long(

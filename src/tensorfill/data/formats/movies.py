@@ -54,6 +54,7 @@ class GIF(Format):
     endings = (".gif",)
     magic = (b"GIF87a", b"GIF89a")
     lossy = True
+    whole = True
     note = "GIF is lossy: a frame keeps 256 colours, so observed values may change when it is written; use TIFF."
     options = frozenset({"alpha_missing"})
 

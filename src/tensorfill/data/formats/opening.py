@@ -121,6 +121,9 @@ def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
 
 
 def _check_options(kind: type[Format], request: Request) -> None:
+    if request.missing_value is not None and "missing_value" not in kind.options:
+        msg = f"--missing-value must be a number for {kind.title}; got {request.missing_value!r}."
+        raise FileError(msg)
     for option in ("value", "variable", "alpha_missing"):
         if getattr(request, option) and option not in kind.options:
             msg = f"--{option.replace('_', '-')} means nothing for {kind.title}; leave it out."

@@ -21,6 +21,7 @@ from tensorfill.data.formats.long import (
     pick_columns,
     writes_long,
 )
+from tensorfill.data.formats.names import first_mode, label_note
 from tensorfill.data.optional import attempt_import
 
 
@@ -89,9 +90,9 @@ def _numbers(column: Any) -> tuple[Array, np.dtype[Any]]:
 
 
 def _read_long(table: Any, request: Request) -> Loaded:
-    dims, value = pick_columns(table.column_names, request.dims, request.value)
-    kind = table.schema.field(value).type
-    if not _is_number(kind):
+    dims, value = pick_columns(table.column_names, request)
+    kind = None if request.listing else table.schema.field(value).type
+    if kind is not None and not _is_number(kind):
         msg = f"its value column {value!r} holds {kind}, not numbers."
         raise FileError(msg)
     axes = []
@@ -101,6 +102,8 @@ def _read_long(table: Any, request: Request) -> Loaded:
             msg = f"row {labels.index(None) + 1} has no label in column {d!r}."
             raise FileError(msg)
         axes.append(encode(labels))
+    if request.listing:
+        return loaded_long("parquet", dims, axes, np.zeros(len(table)), {}, first_row=1)
     values, dtype = _numbers(table.column(value))
     loaded = loaded_long("parquet", dims, axes, values, {"table": table, "name": value}, first_row=1)
     if loaded.dtype == dtype:
@@ -135,11 +138,19 @@ def _long_table(indices: Array, values: Array, like: Loaded) -> Any:
             n = names.index(field.name)
             out[field.name] = pa.array(labels[n], type=field.type).take(pa.array(indices[:, n]))
         elif field.name == like.extra["name"]:
-            out[field.name] = numbers.cast(field.type, safe=False)
+            out[field.name] = numbers.cast(_field(field, like).type, safe=False)
         else:
             out[field.name] = table.column(field.name).combine_chunks().take(old)
-    fields = [field.with_nullable(True) for field in table.schema]
+    fields = [f.with_nullable(True) if f.name != like.extra["name"] else _field(f, like) for f in table.schema]
     return pa.table(list(out.values()), schema=pa.schema(fields, metadata=_metadata(table)))
+
+
+def _field(field: Any, like: Loaded) -> Any:
+    """The field that answers go into: as it was, or one of floats where that was asked for."""
+    import pyarrow as pa
+
+    floating = like.extra.get("floating") and not pa.types.is_floating(field.type)
+    return (field.with_type(pa.from_numpy_dtype(like.dtype)) if floating else field).with_nullable(True)
 
 
 def _metadata(table: Any) -> dict[bytes, bytes]:
@@ -162,15 +173,28 @@ def _read_wide(table: Any) -> Loaded:
     if not names:
         msg = "none of its columns holds numbers."
         raise FileError(msg)
+    note = None
+    if len(names) > 1 and table.column_names[0] == names[0]:  # a column of numbers before all others: an index?
+        first, *rest = (map(_text, table.column(name).to_pylist()) for name in names)
+        note = label_note(names[0], list(first), (list(cells) for cells in rest))
+        names = names if note is None else names[1:]
     columns, dtypes = zip(*(_numbers(table.column(name)) for name in names), strict=True)
     others = [n for n in table.column_names if n not in names]
     labels: dict[str, list[Any]] = {"column": names}
+    rows = first_mode(others[0]) if others else "row"
     if others:
-        labels["row"] = table.column(others[0]).to_pylist()
+        labels[rows] = table.column(others[0]).to_pylist()
+    notes = () if note is None else (note,)
     dtype = np.result_type(*dtypes)
     values = np.stack(columns, axis=1)  # of the widest type, float64 where anything is null
     extra = {"form": "wide", "table": table, "names": names, "dtypes": dtypes, "columns": columns}
-    return Loaded("parquet", values.shape, dtype, values, dims=("row", "column"), labels=labels, extra=extra)
+    return Loaded(
+        "parquet", values.shape, dtype, values, dims=(rows, "column"), labels=labels, notes=notes, extra=extra
+    )
+
+
+def _text(number: Any) -> str:
+    return "" if number is None else str(number)
 
 
 def _wide_table(array: Array, like: Loaded) -> Any:
@@ -179,10 +203,10 @@ def _wide_table(array: Array, like: Loaded) -> Any:
         table = like.extra["table"]
         for n, name in enumerate(like.extra["names"]):
             # each column in its own type, also where the matrix had to take a wider one
-            values = typed(array[:, n], like.extra["dtypes"][n])
+            values = array[:, n] if like.extra.get("floating") else typed(array[:, n], like.extra["dtypes"][n])
             values = paste(values, array[:, n], like.extra["columns"][n])
             at = table.column_names.index(name)
-            field = table.schema.field(at)
+            field = _field(table.schema.field(at), like)
             filled = pa.array(values, from_pandas=True).cast(field.type, safe=False)
             table = table.set_column(at, field, filled)
         return table

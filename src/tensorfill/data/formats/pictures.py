@@ -155,6 +155,7 @@ class PNG(Format):
     description = "picture: grey or colour, 8 or 16 bits, alpha kept"
     endings = (".png",)
     magic = (b"\x89PNG\r\n\x1a\n",)
+    whole = True
     options = frozenset({"alpha_missing"})
 
     def read(self, request: Request) -> Loaded:
@@ -200,6 +201,7 @@ class JPEG(Format):
     endings = (".jpg", ".jpeg", ".jpe")
     magic = (b"\xff\xd8\xff",)
     lossy = True
+    whole = True
     note = "JPEG is lossy: observed values change a little when it is written; use PNG to keep them."
 
     def read(self, request: Request) -> Loaded:

@@ -1,17 +1,17 @@
 """CSV and TSV tables, in long form (`dims` named) or wide form (a matrix), with the standard library only.
 
-Wide: the first row is a header if any of its cells is not a number, or if it counts 0,1,2,... or 1,2,3,...; the first
-column holds row labels if any of its cells is not a number, or if its header is blank. Blank cells, NaN, NA and null
-are missing. If every number is written without a point or exponent the table is one of integers, and so is the answer.
-Cells that were read are written back character for character; in long form further columns are kept, and blank in new
-rows.
+Wide: the first row is a header if any of its cells is not a number, or if it counts (2005,2006,2007,...); the first
+column holds row labels if any of its cells is not a number, if its header is blank, if it counts (0,1,2,...), or if it
+is called id and its numbers differ. Blank cells, NaN, NA, null, dashes and ? are missing. If every number is written
+without a point or exponent the table is one of integers, and so is the answer; if all values are yes and no, or true
+and false, so is the answer. Cells that were read are written back character for character; in long form further columns
+are kept, and blank in new rows.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import IO, Any, ClassVar
@@ -19,6 +19,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, match_rows, texts
+from tensorfill.data.formats.cells import Notation
 from tensorfill.data.formats.long import (
     all_rows,
     dim_labels,
@@ -28,36 +29,7 @@ from tensorfill.data.formats.long import (
     pick_columns,
     writes_long,
 )
-
-MISSING = frozenset({"", "nan", "na", "n/a", "null", "none"})
-WHOLE = re.compile(r"[+-]?\d+")
-
-
-def number(text: str) -> float | None:
-    """The number in a cell; NaN where it says missing, None where it is something else."""
-    clean = text.strip()
-    if clean.lower() in MISSING:
-        return np.nan
-    try:
-        return None if "_" in clean else float(clean)  # Python reads 2020_01 as a number; people do not
-    except ValueError:
-        return None
-
-
-def column(cells: Sequence[str], where: str, names: Iterable[str]) -> Array:
-    """Cells as int64 where all are whole, else float64 with NaN for missing; `names` say where each cell is."""
-    parsed = [number(cell) for cell in cells]
-    for cell, value, name in zip(cells, parsed, names, strict=True):
-        if value is None:
-            msg = f"{cell.strip()!r} in {name} is not a number{where}."
-            raise FileError(msg)
-    clean = [cell.strip() for cell in cells]
-    if all(WHOLE.fullmatch(cell) for cell in clean):
-        try:
-            return np.array([int(cell) for cell in clean], dtype=np.int64)
-        except OverflowError:
-            pass
-    return np.array(parsed, dtype=np.float64)
+from tensorfill.data.formats.names import first_mode, header_note, label_note
 
 
 @FORMATS.register("csv")
@@ -68,14 +40,14 @@ class CSV(Format):
     description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); may be gzipped"
     endings = (".csv",)
     text = True
-    options = frozenset({"value"})
+    options = frozenset({"value", "missing_value"})
     delimiter: ClassVar[str] = ","  # of a new table; one that was read keeps its own
 
     def read(self, request: Request) -> Loaded:
         rows, style = _rows(request.bytes())
         if request.dims is not None or request.value is not None:
             return replace(_read_long(rows, style, request), format=self.name)
-        return replace(_read_wide(rows, style), format=self.name)
+        return replace(_read_wide(rows, style, request), format=self.name)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if writes_long(like):
@@ -131,7 +103,7 @@ def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
 
 def _read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
     header, body = [cell.strip() for cell in rows[0]], rows[1:]
-    dims, value = pick_columns(header, request.dims, request.value)
+    dims, value = pick_columns(header, request)
     if not body:
         msg = "it has a header but no rows."
         raise FileError(msg)
@@ -143,22 +115,21 @@ def _read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -
             msg = f"row {labels.index('') + 2} has no label in column {d!r}."
             raise FileError(msg)
         axes.append(encode(labels))
+    if request.listing:
+        return loaded_long("csv", dims, axes, np.zeros(len(body)), {}, first_row=2)
     at = header.index(value)
     cells = [row[at] for row in body]
-    values = column(cells, "", (f"row {k + 2}, column {value!r}" for k in range(len(cells))))
-    extra = {"rows": body, "header": rows[0], "at": at, "style": style, "name": value, "numbers": values}
-    loaded = loaded_long("csv", dims, axes, values, extra, first_row=2)
+    notation = Notation.of(cells, request.missing_value)
+    values = notation.column(cells, "", (f"row {k + 2}, column {value!r}" for k in range(len(cells))))
+    own = {"rows": body, "header": rows[0], "at": at, "style": style, "numbers": values, "notation": notation}
+    loaded = loaded_long("csv", dims, axes, values, {**own, "name": value}, first_row=2)
     return _as_whole(loaded, cells)
 
 
 def _as_whole(loaded: Loaded, cells: Sequence[str]) -> Loaded:
-    """Integers with gaps: a matrix holds them as floats beside NaN; both forms write integers."""
-    known = [cell.strip() for cell in cells if cell.strip().lower() not in MISSING]
-    if loaded.dtype.kind != "f" or not all(WHOLE.fullmatch(cell) for cell in known):
-        return loaded
-    try:
-        exact = np.array([int(cell) for cell in known], dtype=np.int64)
-    except OverflowError:
+    """Integers or words with gaps: a matrix holds them as floats beside NaN; both forms write what was read."""
+    exact = loaded.extra["notation"].exact(cells) if loaded.dtype.kind == "f" else None
+    if exact is None:
         return loaded
     return replace(loaded, dtype=exact.dtype, values_coo=exact if loaded.coordinate else None)
 
@@ -172,10 +143,12 @@ def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str
     at = like.extra["at"] if own else len(header) - 1
     before = match_rows(like.extra["codes"], indices, like.shape) if own else np.full(len(indices), -1)
     same = np.zeros(len(indices), dtype=bool)
-    if own:
+    notation = like.extra.get("notation", Notation())
+    if own and notation.keeps(values):
         same = (before >= 0) & (like.extra["numbers"][before] == values)  # the very characters that were read
     yield header
-    for index, row, text, kept in zip(indices.tolist(), before.tolist(), texts(values), same.tolist(), strict=True):
+    new = notation.texts(values)
+    for index, row, text, kept in zip(indices.tolist(), before.tolist(), new, same.tolist(), strict=True):
         if kept:
             yield like.extra["rows"][row]
             continue
@@ -192,10 +165,19 @@ def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str
 # --- wide form ----------------------------------------------------------------------------------------------------
 
 
-def _read_wide(rows: list[list[str]], style: dict[str, Any]) -> Loaded:
-    top = int(any(number(cell) is None for cell in rows[0]) or (len(rows) > 1 and _counts(rows[0])))
-    body = rows[top:]
-    left = int((top and rows[0][0].strip() == "") or any(number(row[0]) is None for row in body))
+def _read_wide(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
+    notation = Notation.of((cell for row in rows[1:] for cell in row[1:]), request.missing_value)
+    notes: list[str | None] = []
+    top = int(any(notation.number(cell) is None for cell in rows[0]))
+    if not top:
+        notes.append(header_note(rows))
+        top = int(notes[0] is not None)
+    body, corner = rows[top:], rows[0][0].strip() if top else ""
+    left = int((top and corner == "") or any(notation.number(row[0]) is None for row in body))
+    if not left and body and len(rows[0]) > 1:
+        first, *others = zip(*body, strict=True)
+        notes.append(label_note(corner, first, others, notation))
+        left = int(notes[-1] is not None)
     cells = [cell for row in body for cell in row[left:]]
     if not cells:
         msg = "it holds no numbers beside its header."
@@ -203,37 +185,40 @@ def _read_wide(rows: list[list[str]], style: dict[str, Any]) -> Loaded:
     width = len(rows[0]) - left
     names = (f"row {k // width + top + 1}, column {k % width + left + 1}" for k in range(len(cells)))
     where = ", and a matrix holds numbers only; for one row per entry name its columns: --dims a,b,c --value v"
-    values = column(cells, where, names).reshape(len(body), width)
+    values = notation.column(cells, where, names).reshape(len(body), width)
+    dims = (first_mode(corner) if left else "row", "column")
     labels: dict[str, list[Any]] = {}
     if left:
-        labels["row"] = [row[0] for row in body]
+        labels[dims[0]] = [row[0] for row in body]
     if top:
         labels["column"] = rows[0][left:]
-    extra = {"form": "wide", "style": style, "rows": rows, "top": top, "left": left}
     loaded = Loaded(
-        "csv", values.shape, values.dtype, values, dims=("row", "column"), labels=labels or None, extra=extra
+        format="csv",
+        shape=values.shape,
+        dtype=values.dtype,
+        values=values,
+        dims=dims,
+        labels=labels or None,
+        notes=tuple(note for note in notes if note),
+        extra={"form": "wide", "style": style, "rows": rows, "top": top, "left": left, "notation": notation},
     )
     return _as_whole(loaded, cells)
-
-
-def _counts(row: list[str]) -> bool:
-    """Is this 0,1,2,... or 1,2,3,... behind a blank cell or none: the header of columns that have no names?"""
-    cells = [cell.strip() for cell in row]
-    cells = cells[1:] if cells[0] == "" else cells
-    return len(cells) > 2 and any(cells == [str(k + first) for k in range(len(cells))] for first in (0, 1))
 
 
 def _wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:
     if "rows" in like.extra:  # it came from such a table
         top, left, old = like.extra["top"], like.extra["left"], like.extra["rows"]
         yield from old[:top]
+        notation = like.extra["notation"]
+        keep = notation.keeps(array)
         for row, values in zip(old[top:], array, strict=True):
-            cells = zip(row[left:], values.tolist(), texts(values), strict=True)
-            yield row[:left] + [old if number(old) == value else new for old, value, new in cells]
+            cells = zip(row[left:], values.tolist(), notation.texts(values), strict=True)
+            yield row[:left] + [old if keep and notation.number(old) == value else new for old, value, new in cells]
         return
     names, known = dim_names(like), like.labels or {}
     rows, columns = known.get(names[0]), known.get(names[1])
     if columns is not None:
-        yield ([""] if rows is not None else []) + [str(c) for c in columns]
+        corner = "" if names[0] == "row" else names[0]
+        yield ([corner] if rows is not None else []) + [str(c) for c in columns]
     for k, values in enumerate(array):
         yield ([str(rows[k])] if rows is not None else []) + list(texts(values))

@@ -26,7 +26,9 @@ class TNS(Format):
 
     def read(self, request: Request) -> Loaded:
         data = request.bytes()
-        table = _parse(data)
+        table = _parse(data, least=2 if request.listing else 3)
+        if request.listing in table.shape[1:]:  # a list of entries without values
+            table = np.column_stack([table, np.zeros(len(table))])
         where, values = table[:, :-1].astype(np.int64), table[:, -1]
         if (where != table[:, :-1]).any() or where.min() < 1:
             row = int(np.flatnonzero(((where != table[:, :-1]) | (where < 1)).any(axis=1))[0])
@@ -40,7 +42,7 @@ class TNS(Format):
         body = re.sub(rb"#[^\n]*", b"", data)
         if not re.search(rb"[.eEnN]", body):  # no point, no exponent, no nan: whole numbers, and so are the answers
             values = values.astype(np.int64)
-        seen = ~np.isnan(values)
+        seen = ~np.isnan(values) | bool(request.listing)
         return Loaded("tns", shape, values.dtype, indices=(where - 1)[seen], values_coo=values[seen])
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
@@ -62,7 +64,7 @@ class TNS(Format):
         sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())
 
 
-def _parse(data: bytes) -> Array:
+def _parse(data: bytes, least: int) -> Array:
     """All lines as floats, (nnz, N + 1); indices are exact up to 2^53."""
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # no data: said below, better
@@ -70,7 +72,7 @@ def _parse(data: bytes) -> Array:
     except ValueError as error:
         msg = f"each line must be `i j k value`, all numbers, with the same count in every line ({error})."
         raise FileError(msg) from error
-    if table.size == 0 or table.shape[1] < 3:
+    if table.size == 0 or table.shape[1] < least:
         msg = "each line must be `i j [k ...] value`: at least two indices and a value."
         raise FileError(msg)
     return table

@@ -45,13 +45,14 @@ def filled_dataset(array: Array, like: Loaded) -> Any:
     """The dataset that was read with the completed variable in it, or a new one."""
     xr = attempt_import("xarray", "writing NetCDF or Zarr", "xarray")
     if "dataset" not in like.extra:
-        names = dim_names(like)
-        coords = {d: _coordinate(x) for d, x in (like.labels or {}).items()}
+        names = [d.replace("/", "_") for d in dim_names(like)]  # to NetCDF "date/time" is a time in a group date
+        coords = {d.replace("/", "_"): _coordinate(x) for d, x in (like.labels or {}).items()}
         return xr.DataArray(array, dims=names, coords=coords, name=str(like.extra.get("name") or "values")).to_dataset()
     dataset, name = like.extra["dataset"], like.extra["name"]
     old = dataset[name]
-    new = old.copy(data=_packable(array, old.encoding))
-    new.encoding = dict(old.encoding)
+    encoding = {} if like.extra.get("floating") else dict(old.encoding)
+    new = old.copy(data=_packable(array, encoding))
+    new.encoding = encoding
     return dataset.assign({name: new})
 
 

@@ -1,0 +1,105 @@
+"""The cells of a text table: numbers, words for yes and no, and what stands for missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tensorfill.data.formats.base import Array, FileError, texts
+
+MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", "\u2013", "\u2014"})  # also long dashes
+OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
+TRUE = frozenset({"yes", "true"})
+WHOLE = re.compile(r"[+-]?\d+")
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How one table writes its values.
+
+    Attributes
+    ----------
+    missing : texts that mean missing, in lower case
+    words : its words for (no, yes), where all its values are such words; else None
+    """
+
+    missing: frozenset[str] = MISSING
+    words: tuple[str, str] | None = None
+
+    @classmethod
+    def of(cls, cells: Iterable[str], missing: str | None = None) -> Notation:
+        """That of these cells; `missing` is one more text that means missing."""
+        gone = MISSING if missing is None else MISSING | {missing.strip().lower()}
+        seen: dict[bool, str] = {}
+        for cell in cells:
+            word = cell.strip()
+            low = word.lower()
+            if low in gone:
+                continue
+            if low not in OPPOSITE:
+                return cls(gone)
+            seen.setdefault(low in TRUE, word)
+        if not seen:
+            return cls(gone)
+        no, yes = (seen.get(k) or _other(seen[not k]) for k in (False, True))
+        return cls(gone, (no, yes))
+
+    def number(self, text: str) -> float | None:
+        """The number in a cell; NaN where it says missing, None where it is something else."""
+        clean = text.strip()
+        low = clean.lower()
+        if low in self.missing:
+            return np.nan
+        if self.words is not None:
+            return float(low in TRUE) if low in OPPOSITE else None
+        try:
+            return None if "_" in clean else float(clean)  # Python reads 2020_01 as a number; people do not
+        except ValueError:
+            return None
+
+    def column(self, cells: Sequence[str], where: str, names: Iterable[str]) -> Array:
+        """Cells as bool (words) or int64 (whole numbers) where none is missing, else float64 with NaN.
+
+        `names` say where each cell is.
+        """
+        parsed = [self.number(cell) for cell in cells]
+        for cell, value, name in zip(cells, parsed, names, strict=True):
+            if value is None:
+                msg = f"{cell.strip()!r} in {name} is not a number{where}."
+                raise FileError(msg)
+        exact = self.exact(cells)
+        return exact if exact is not None and len(exact) == len(cells) else np.array(parsed, dtype=np.float64)
+
+    def exact(self, cells: Sequence[str]) -> Array | None:
+        """The cells that are not missing as bool or int64, or None where they are neither words nor whole numbers."""
+        known = [cell for cell in map(str.strip, cells) if cell.lower() not in self.missing]
+        if self.words is not None:
+            return np.array([cell.lower() in TRUE for cell in known], dtype=bool)
+        if not all(WHOLE.fullmatch(cell) for cell in known):
+            return None
+        try:
+            return np.array([int(cell) for cell in known], dtype=np.int64)
+        except OverflowError:
+            return None
+
+    def keeps(self, values: Array) -> bool:
+        """May cells that were read stay among such values? Words may not among fractions."""
+        return self.words is None or values.dtype.kind == "b"
+
+    def texts(self, values: Array) -> Iterator[str]:
+        """Each value as this table writes it."""
+        if self.words is not None and values.dtype.kind == "b":
+            words = self.words
+            return (words[v] for v in values.tolist())
+        return texts(values)
+
+
+def _other(word: str) -> str:
+    """The opposite of a word, in capitals where it is."""
+    other = OPPOSITE[word.lower()]
+    if word.isupper():
+        return other.upper()
+    return other.capitalize() if word[0].isupper() else other
