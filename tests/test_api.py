@@ -40,6 +40,10 @@ def test_counts_and_ratings_are_told_apart():
         assert default_prior(tfl.Observations.from_dense(counts)).name == "poisson"
     stars = rng.choice([1.0, 2.0, 3.0, 4.0, 5.0], (30, 20), p=[0.05, 0.1, 0.2, 0.4, 0.25])
     assert default_prior(tfl.Observations.from_dense(stars)).name == "normal"
+    marks = np.minimum(rng.poisson(9.0, (30, 20)), 12).astype(float)  # full marks are common
+    marks[rng.random(marks.shape) < 0.3] = 0.0
+    assert marks.var() > marks.mean()
+    assert default_prior(tfl.Observations.from_dense(marks)).name == "normal"
     few = tfl.Observations.from_dense(stars[:3, :3])  # nine numbers tell nothing
     assert default_prior(few).name == "poisson"
     constant = tfl.Observations.from_dense(np.full((30, 20), 4.0))

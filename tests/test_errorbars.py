@@ -84,7 +84,7 @@ def test_a_run_that_was_stopped_has_no_bars():
     assert done.status is tfl.Status.CALLBACK
     assert done.bars is None
     assert np.array_equal(done.completed[mask], T[mask])
-    with pytest.raises(AttributeError, match="this run has no error bars; ask for them"):
+    with pytest.raises(AttributeError, match="no error bars; it was stopped before they were made"):
         _ = done.interval
 
 

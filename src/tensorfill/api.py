@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,9 @@ def complete(
     _check_settings(name, cls, settings)
     run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
     recipe = cls(**settings)
-    return recipe.complete(obs, run) if error_bars is None else complete_with_bars(obs, recipe, run, error_bars)
+    began = time.perf_counter()
+    done = recipe.complete(obs, run) if error_bars is None else complete_with_bars(obs, recipe, run, error_bars)
+    return dataclasses.replace(done, took=time.perf_counter() - began)
 
 
 def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -> None:

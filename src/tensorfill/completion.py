@@ -52,6 +52,7 @@ class Completion:
     held_out: float = np.nan  # mean loss on observed entries that were set aside
     error: float = np.nan  # root mean square error on them, in the unit of the data
     bars: Bars | None = None  # error bars, where they were asked for
+    took: float = np.nan  # seconds, with everything that was tried on the way
 
     @cached_property
     def estimate(self) -> Array:
@@ -84,7 +85,9 @@ class Completion:
     def interval(self) -> tuple[Array, Array]:
         """(low, high), full shape: where the truth lies at `bars.level` of the unknown entries. The known are known."""
         if self.bars is None:
-            msg = "this run has no error bars; ask for them: complete(..., error_bars=0.9)."
+            asked = "error_bars" in self.settings  # and the run ended before it came to them
+            why = "it was stopped before they were made" if asked else "ask for them: complete(..., error_bars=0.9)"
+            msg = f"this run has no error bars; {why}."
             raise AttributeError(msg)
         obs = self.observations
         middle = np.array(self.estimate, dtype=np.float64)
@@ -109,6 +112,8 @@ class Completion:
     @property
     def seconds(self) -> float:
         """How long the run took."""
+        if np.isfinite(self.took):
+            return self.took
         return float(self.history["seconds"][-1]) if len(self.history) else np.nan
 
     @property
@@ -121,7 +126,10 @@ class Completion:
         if not np.isfinite(self.error):
             return ""
         spread = float(self.observations.values.astype(np.float64).std())
-        bars = "" if self.bars is None else f"; {self.bars.level:.0%} within {self._typical_bar():.3g}"
+        if "units" in self.settings:
+            slices = self.settings["units"]["dim"]
+            return f"typical error {self.error:.2g} of the spread of its slice of {slices}, on known entries set aside"
+        bars = "" if self.bars is None else f"; {100 * self.bars.level:.4g}% within {self._typical_bar():.3g}"
         return f"typical error {self.error:.4g} on known entries set aside{bars}; the data spread by {spread:.4g}"
 
     def _typical_bar(self) -> float:
@@ -178,6 +186,7 @@ class Completion:
             "prior": None if self.prior is None else {"name": self.prior.name, **self.prior.settings()},
             "held_out": self.held_out,
             "error": self.error,
+            "took": self.took,
             "level": None if self.bars is None else self.bars.level,
             "modes": len(self.factors or []),
         }
@@ -220,6 +229,7 @@ class Completion:
             dense=arrays.get("dense"),
             held_out=float(meta["held_out"]),
             error=float(meta["error"]),
+            took=float(meta.get("took", np.nan)),
             bars=Bars(float(meta["level"]), arrays["bars"]) if "bars" in arrays else None,
         )
 
@@ -263,8 +273,9 @@ class Completion:
             f"  status    {self.status.sentence}",
         ]
         if self.prior is not None:
-            rank = f", rank {self.rank}" if self.rank else ""
-            lines.append(f"  model     {self.prior!r}{rank}")
+            from tensorfill.summary import model_words
+
+            lines.append(f"  model     {model_words(self)}")
         lines.append(f"  run       {self.iterations} iterations, {self.seconds:.2f} s")
         values = self.history["value"]
         values = values[np.isfinite(values)]

@@ -20,14 +20,19 @@ SHORT = 8  # a mode shorter than this is a set of channels, not a line of positi
 SMOOTH_BELOW = 0.6  # a mode is smooth if near entries differ less than this share of what far ones do
 PAIRS = 30  # at least so many neighbouring pairs before believing it
 GRAINY = 0.45  # clean pictures stay below 0.4, at any share observed
+UNITS = 5.0  # slices have units of their own if the widest spreads so many times as much as the narrowest,
+AWAY = 2.0  # and the typical one lies so many spreads away from zero
+FEW_PER_SLICE = 10  # entries to tell a spread by
+ROBUST = {"huber": 0.05, "student-t": 0.2}  # what is noise to them, as a part of how the data spread
+LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
 SURE = 200  # pairs of direct neighbours that settle how grainy a field is
 
 
 def default_prior(obs: Observations) -> NumericalPrior:
     """Yes/no -> Bernoulli (logit link), whole numbers >= 0 -> Poisson, positive reals -> Gamma, else Normal.
 
-    Whole numbers that vary clearly less than counts of their size do (ratings from 1 to 5) are a scale, and positive
-    reals that vary by less than a tenth of their size (kelvin, hectopascal) are no amounts counted from zero: Normal.
+    Whole numbers on a scale with two ends (`is_scale`: ratings) are no counts, and positive reals that vary by less
+    than a tenth of their size (kelvin, hectopascal) no amounts counted from zero: Normal.
     """
     t = obs.values
     level, spread = float(t.mean(dtype=np.float64)), float(t.std(dtype=np.float64))
@@ -35,15 +40,27 @@ def default_prior(obs: Observations) -> NumericalPrior:
     if whole and t.min() >= 0 and t.max() <= 1 and t.min() < t.max():
         return prior_for(obs, "bernoulli-logit")
     if whole and t.min() >= 0:
-        # the variance of counts is their mean at least; that of n of them is off by a share of sqrt(2/n)
-        steady = 1 - max(0.2, 4 * np.sqrt(2 / t.size))
-        return prior_for(obs, "normal" if 0 < spread**2 < steady * level else "poisson")
+        return prior_for(obs, "normal" if is_scale(t) else "poisson")
     return prior_for(obs, "gamma" if t.min() > 0 and (spread >= 0.1 * level or spread == 0) else "normal")
+
+
+def is_scale(t: Array) -> bool:
+    """Are these whole numbers >= 0 a scale with two ends (stars, marks, grey levels of 0..16) rather than counts?
+
+    They vary clearly less than counts of their size can, or they pile up at the upper end, where counts thin out.
+    """
+    level, variance, top = float(t.mean(dtype=np.float64)), float(t.var(dtype=np.float64)), float(t.max())
+    # the variance of counts is their mean at least; that of n of them is off by a share of sqrt(2/n)
+    if 0 < variance < level * (1 - max(0.2, 4 * np.sqrt(2 / t.size))):
+        return True
+    at_top, below = int(np.count_nonzero(t == top)), int(np.count_nonzero(t == top - 1))
+    return variance > 0 and top <= LONGEST_SCALE and at_top > max(10, 0.01 * t.size, 1.5 * below)
 
 
 def prior_for(obs: Observations, given: NumericalPrior | str | None) -> NumericalPrior:
     """The prior that was given, made from its name, or chosen. One made here fits the unit of the data: Normal has
-    their spread as sigma, and losses with a floor are exact from a thousandth of a typical value upwards.
+    their spread as sigma, Huber and Student's t a part of what the middle half of them spreads by, and losses with a
+    floor are exact from a thousandth of a typical value upwards.
     """
     if given is None:
         return default_prior(obs)
@@ -53,6 +70,10 @@ def prior_for(obs: Observations, given: NumericalPrior | str | None) -> Numerica
     spread = float(obs.values.astype(np.float64).std())
     if prior.name == "normal" and spread > 0:
         return dataclasses.replace(prior, sigma=spread)  # type: ignore[call-arg]
+    if prior.name in ROBUST and spread > 0:
+        t = obs.values.astype(np.float64)
+        middle = float(np.subtract(*np.quantile(t, (0.75, 0.25)))) / 1.349  # of a normal distribution: its sigma
+        return dataclasses.replace(prior, scale=ROBUST[prior.name] * (middle or spread))  # type: ignore[call-arg]
     sizes = np.abs(obs.values[obs.values != 0])
     if hasattr(prior, "floor") and prior.x_domain.high == np.inf and len(sizes):
         size = float(np.median(sizes))
@@ -110,6 +131,34 @@ def smooth_modes(obs: Observations) -> tuple[int, ...]:
     return tuple(out)
 
 
+def unit_mode(obs: Observations) -> int | None:
+    """The mode whose slices are quantities with units of their own (pressure, temperature, rain), if there is one.
+
+    Their spreads differ by more than a factor, and most lie far from zero: amounts of one kind that differ in size
+    (busy and quiet stations) begin at zero, all of them.
+    """
+    found: dict[int, float] = {}
+    for n, length in enumerate(obs.shape):
+        count, mean, spread = slice_statistics(obs, n)
+        seen = (count >= FEW_PER_SLICE) & (spread > 0)
+        if length < 2 or np.count_nonzero(seen) < max(2, 0.9 * length):
+            continue
+        ratio = float(spread[seen].max() / spread[seen].min())
+        if ratio > UNITS and np.median(np.abs(mean[seen]) / spread[seen]) > AWAY and n not in smooth_modes(obs):
+            found[n] = ratio
+    return max(found, key=lambda n: found[n], default=None)
+
+
+def slice_statistics(obs: Observations, mode: int) -> tuple[Array, Array, Array]:
+    """(number, mean, standard deviation) of the observed entries of each slice along a mode, (I_n,) each; 0 if none."""
+    i, length = obs.indices[:, mode], obs.shape[mode]
+    t = obs.values.astype(np.float64)
+    count = np.bincount(i, minlength=length)
+    at_least = np.maximum(count, 1)
+    mean = np.bincount(i, t, length) / at_least
+    return count, mean, np.sqrt(np.bincount(i, (t - mean[i]) ** 2, length) / at_least)
+
+
 def grain(obs: Observations, modes: tuple[int, ...]) -> tuple[float, float]:
     """How much of what sets neighbours apart is noise: (ratio, its standard deviation).
 
@@ -156,8 +205,8 @@ def stiffness(obs: Observations, prior: NumericalPrior) -> tuple[float, float]:
     h = 0.05 * size
     at = np.array([x0 - h, x0 + h])
     slope = prior.grad(np.full(2, mean), at)
-    curvature = max(float(slope[1] - slope[0]) / (2 * h), 1e-12 / size**2)
-    return curvature * size**2, size ** (1.0 / obs.ndim)
+    information = float(slope[1] - slope[0]) / (2 * h) * size**2
+    return information if 0 < information < np.inf else 1e-12, size ** (1.0 / obs.ndim)
 
 
 def default_ridge(obs: Observations, prior: NumericalPrior) -> float:

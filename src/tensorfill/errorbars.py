@@ -8,8 +8,10 @@ guess makes them narrow where they can be.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,9 @@ from tensorfill.defaults import SHORT, default_held_out, smooth_modes
 from tensorfill.methods.base import Method, Run
 from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
+from tensorfill.models.unseen import distance_to_seen
 from tensorfill.numerical.positive import Gamma
-from tensorfill.problem import Problem
+from tensorfill.problem import DataWarning, Problem
 from tensorfill.record import Bars, Status
 
 Array = NDArray[Any]
@@ -34,7 +37,7 @@ WINDOW = 3  # pixels over which the activity of a field is taken
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Absolute errors of a run on entries set aside: `where` (k, N), `size` (k,)."""
+    """Absolute errors of a run on entries set aside, by their unit: `where` (k, N), `size` (k,)."""
 
     shape: tuple[int, ...]
     where: Array
@@ -55,25 +58,42 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
     obs._refuse_huge("error bars")
     run = replace(run, seconds=None if run.seconds is None else run.seconds / 2)
     kept, aside = split_like_gaps(obs, default_held_out(obs), np.random.default_rng([run.seed, 7]))
+    if np.ceil(level * (aside.nnz + 1)) > aside.nnz:
+        msg = f"error bars of {level:.6g} need more than the {aside.nnz} entries that can be set aside; ask for less."
+        raise ValueError(msg)
     file = None if run.checkpoint is None else f"{run.checkpoint}.bars"
-    trial = method.complete(kept, replace(run, checkpoint=file))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were set aside
+        trial = method.complete(kept, replace(run, checkpoint=file))
     if trial.status in (Status.INTERRUPTED, Status.CALLBACK):
-        return replace(trial, observations=obs)
-    off = np.abs(np.asarray(trial.at(aside.indices), dtype=np.float64) - aside.values)
+        return replace(trial, observations=obs, settings={**trial.settings, "error_bars": "not reached"})
+    unit = unit_of(trial)
+    at = tuple(aside.indices.T)
+    off = np.abs(np.asarray(trial.at(aside.indices), dtype=np.float64) - aside.values) / unit[at]
     done = method.complete(obs, run)
-    bars = Bars(level, half_widths(Errors(obs.shape, aside.indices, off), trial, level, run.seed))
-    bars.half[obs.mask] = 0.0
-    return replace(done, bars=bars, error=float(np.sqrt(np.mean(off**2))))
+    half = half_widths(Errors(obs.shape, aside.indices, off), trial, level, run.seed) * unit
+    half[obs.mask] = 0.0
+    return replace(done, bars=Bars(level, half), error=float(np.sqrt(np.mean(off**2))))
+
+
+def unit_of(done: Completion) -> Array:
+    """What errors are measured by, full shape: 1, or the spread of the slice where slices have units of their own."""
+    obs, units = done.observations, done.settings.get("units")
+    if units is None:
+        return np.broadcast_to(1.0, obs.shape)
+    mode = obs.mode(units["dim"])
+    along = [-1 if n == mode else 1 for n in range(obs.ndim)]
+    return np.broadcast_to(np.reshape(units["scale"], along), obs.shape)
 
 
 def half_widths(errors: Errors, trial: Completion, level: float, seed: int) -> Array:
-    """Of intervals that hold `level` of entries like those of `errors`: full shape, float32."""
+    """Of intervals that hold `level` of entries like those of `errors`: full shape."""
     count = len(errors.size)
     halves = np.random.default_rng([seed, 8]).permutation(count) % 2 == 0
     guesses = [foretold(base, errors, trial, halves) for base in BASES]
     best = min((g for g in guesses if g is not None), key=lambda g: g.surprise)
-    rank = min(int(np.ceil(level * (count + 1))), count)  # the entry to come counts as one of them
-    return (np.sort(best.ratios)[rank - 1] * best.scale).astype(np.float32)
+    rank = int(np.ceil(level * (count + 1)))  # the entry to come counts as one of them
+    return np.sort(best.ratios)[rank - 1] * best.scale
 
 
 # --- guesses of the scale ----------------------------------------------------------------------------------------
@@ -123,7 +143,7 @@ def _flat(trial: Completion) -> Array:
 
 def _prior(trial: Completion) -> Array | None:
     """As wide as the numerical prior is at the model's value: larger counts scatter more."""
-    if trial.prior is None or trial.factors is None or not trial.prior.has("quantile"):
+    if trial.prior is None or trial.factors is None or not trial.prior.has("quantile") or "units" in trial.settings:
         return None
     x = trial.model.full().astype(np.float64)
     width = trial.prior.quantile(x, 0.84) - trial.prior.quantile(x, 0.16)
@@ -138,7 +158,7 @@ def _activity(trial: Completion) -> Array | None:
     modes = smooth_modes(trial.observations)[:2]
     if len(modes) < 2:
         return None
-    X = np.asarray(trial.estimate, dtype=np.float64)
+    X = np.asarray(trial.estimate, dtype=np.float64) / unit_of(trial)
     size = tuple(WINDOW if n in modes else 1 for n in range(X.ndim))
     mean = uniform_filter(X, size)
     activity = np.sqrt(np.maximum(uniform_filter(X * X, size) - mean * mean, 0.0))
@@ -157,4 +177,17 @@ def _distance(trial: Completion) -> Array | None:
     return np.maximum(distance, 1.0)
 
 
-BASES = (_flat, _prior, _activity, _distance)
+def _unseen(times: float, trial: Completion) -> Array | None:
+    """Larger where the whole slice was never seen, and more so further from those that were."""
+    obs = trial.observations
+    scale = np.ones(obs.shape)
+    for n in {n for n, _ in obs.empty_slices()}:
+        along = [-1 if m == n else 1 for m in range(obs.ndim)]
+        scale = np.maximum(scale, 1 + times * np.sqrt(distance_to_seen(obs, n)).reshape(along))
+    return scale if scale.max() > 1 else None
+
+
+BASES: tuple[Callable[[Completion], Array | None], ...] = (
+    *(_flat, _prior, _activity, _distance),
+    *(partial(_unseen, times) for times in (1.0, 3.0, 10.0, 30.0)),
+)

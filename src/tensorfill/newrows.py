@@ -50,6 +50,10 @@ class Rows:
         information, entry = stiffness(obs, prior)
         self._curvature, self._ridge = information / entry ** (2 * obs.ndim), ridge
 
+    def check(self, T: Array) -> None:
+        """A sentence if slices T (k, I_2, ..., I_N), NaN = missing, have values that the prior cannot produce."""
+        Observations.from_dense(T).check_domain(self.prior.t_domain, type(self.prior).__name__)
+
     def fit(self, T: Array) -> Array:
         """The rows (k, R) of slices T (k, I_2, ..., I_N), NaN = missing; the average row where nothing is known."""
         out = np.empty((len(T), len(self.average)))

@@ -238,8 +238,8 @@ def diagnose(obs: Observations, rank: int, modes: Mapping[Any, InterElementPrior
         n, i = empty[0]
         out.append(
             f"{len(empty)} slice{'s have' if len(empty) > 1 else ' has'} no observed entry, the first being "
-            f"{obs.dims[n]} = {i}; what is filled in there "
-            f"comes from the starting point alone. Add smoothness along {obs.dims[n]}, or leave those slices out."
+            f"{obs.dims[n]} = {i}; expect no more than an average there. "
+            f"Add smoothness along {obs.dims[n]}, or leave those slices out."
         )
     parameters = rank * (sum(obs.shape) - obs.ndim + 1)
     if parameters > obs.nnz and not modes:

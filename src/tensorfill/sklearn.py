@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,8 @@ from numpy.typing import NDArray
 from tensorfill.api import complete
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
-from tensorfill.defaults import default_prior, default_smooth, prior_for
+from tensorfill.defaults import default_prior, default_smooth, prior_for, unit_mode
+from tensorfill.methods.units import Units
 from tensorfill.newrows import Rows
 from tensorfill.numerical.base import NumericalPrior
 
@@ -24,8 +24,6 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_random_
 
 Array = NDArray[Any]
 
-UNITS = 5.0  # columns have units of their own if the widest spreads by so many times the median one
-
 
 class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Fill missing entries by a low-rank model of samples x features, or of samples x a tensor per sample.
@@ -34,9 +32,9 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     as they are and finds for each sample, new or old, its own row of the first factor under the same prior and
     penalties. So the answer for a sample does not depend on the samples beside it. Known entries come back unchanged.
 
-    Real-valued columns may have units of their own: where `prior` is not given or is "normal", each column of a matrix
-    is centred, and scaled if they spread very differently, for the fit; the answer is in its unit again. Counts and
-    yes/no columns are taken as they are, and so are samples of more than one mode.
+    Columns may have units of their own: where `prior` is not given or is "normal", each real-valued column of a matrix
+    is centred, and scaled if they spread very differently, for the fit; the answer is in its unit again. Counts of one
+    kind and yes/no columns are taken as they are, and so are samples of more than one mode.
 
     Parameters
     ----------
@@ -147,6 +145,9 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fill(self, T: Array) -> Array:
         """T (k, ...) with NaN filled; samples without gaps cost nothing."""
         missing = np.isnan(T)
+        if not missing.all():
+            # here, where samples still have their own numbers
+            self._rows.check((T - self.center_) / self.scale_)
         gaps = missing.reshape(len(T), -1).any(axis=1)
         out = np.array(T)
         if gaps.any():
@@ -174,17 +175,21 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _choose_units(self, T: Array) -> NumericalPrior | str | None:
         """Set center_ and scale_ from the training data (samples, ...); returns the prior for the data so scaled."""
         self.center_, self.scale_ = np.zeros(T.shape[1:], T.dtype), np.ones(T.shape[1:], T.dtype)
-        chosen = default_prior(Observations.from_dense(T)).name if self.prior is None else self.prior
-        if T.ndim != 2 or chosen not in ("gamma", "normal"):
+        obs = Observations.from_dense(T)
+        if T.ndim != 2:
+            prior = prior_for(obs, self.prior)
+            level = Units.of_level(obs) if prior.location else None
+            if level is None:
+                return self.prior
+            self.center_ += level.level[0]
+            return prior.name if self.prior is None else self.prior
+        own = unit_mode(obs) == 1 and self.prior in (None, "normal")
+        chosen = default_prior(obs).name if self.prior is None else self.prior
+        if not own and chosen not in ("gamma", "normal"):
             return self.prior
         self.center_ = self.means_.astype(T.dtype)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a column never seen
-            spread = np.nanstd(T, axis=0)
-        wide = np.isfinite(spread) & (spread > 0)
-        # columns of one unit differ too, and then the wide ones matter more: pixels at the rim are almost constant
-        if wide.any() and spread[wide].max() > UNITS * np.median(spread[wide]):
-            self.scale_ = np.where(wide, spread, 1.0).astype(T.dtype)
+        if own:  # columns of one unit differ too, and then the wide ones matter more
+            self.scale_ = Units.of_slices(obs, 1).scale.astype(T.dtype)
         return "normal"
 
     def _smooth(self, obs: Observations, prior: NumericalPrior | str | None) -> dict[int, float]:

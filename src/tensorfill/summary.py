@@ -44,8 +44,11 @@ def model_words(done: Completion) -> str:
     """`poisson, rank 60`; `normal (sigma 10.8), rank 1`; empty for methods without a prior."""
     if done.prior is None:
         return ""
-    # where the loss is continued outside its domain is of no interest here
-    given = {k: v for k, v in done.prior.settings().items() if k != "floor"}
+    try:
+        given = done.prior.settings()
+    except ValueError:  # a loss of the user's own, made of functions
+        given = {}
+    given = {k: v for k, v in given.items() if k != "floor"}  # how it goes on outside its domain is of no interest here
     settings = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items())
     return done.prior.name + (f" ({settings})" if settings else "") + (f", rank {done.rank}" if done.rank else "")
 
@@ -170,18 +173,13 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
 
 def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str:
     """Where single entries scatter most; or a sentence saying why that cannot be told."""
-    if done.bars is None and (why := _no_spread(done)):
-        return why
     where = _filled(done, most)
     if not len(where):
         return "Nothing was missing."
+    if done.bars is None and (why := _no_spread(done)):
+        return why
     low, high = interval(done, where)
     width = high - low
-    if done.prior is not None and done.bars is None and np.ptp(width) <= 1e-6 * np.abs(width).max():
-        return (
-            f"Under the prior {done.prior.name} every entry scatters alike (90 % within {width[0]:.3g}), so no entry "
-            "is less sure than another."
-        )
     widest = np.argsort(-width, kind="stable")[:count]
     return Spread(
         measured=done.bars is not None,
@@ -198,6 +196,8 @@ def _no_spread(done: Completion) -> str:
     """Why a run without error bars says nothing about the spread; empty if it does."""
     if done.prior is None or done.factors is None:
         return f"Method {done.method} gives numbers without a distribution, so nothing is said about their spread."
+    if done.prior.location:  # its scale is that of the data, not of what the model leaves
+        return "Ask for error bars (error_bars=0.9) to see how far off single entries may be, and which most."
     if not done.prior.has("quantile"):
         return f"The prior {done.prior.name} has no quantiles, so nothing is said about the spread."
     return ""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.data.observations import DENSE_LIMIT, Observations, check_share
 
 Array = NDArray[Any]
 
@@ -20,12 +20,22 @@ FEWEST = 10  # gaps before one can speak of groups
 TRIES = 8  # moves of the gaps, to find one that empties no slice
 
 
-def clustering(obs: Observations) -> list[float]:
-    """Per mode: how much likelier than by chance the neighbour of a missing entry is missing; 0 by chance, 1 always."""
+def scattered(obs: Observations) -> NDArray[np.bool_]:
+    """Missing entries but for those of slices never seen, full shape."""
     missing = ~obs.mask
+    for n, i in obs.empty_slices():
+        missing[(slice(None),) * n + (i,)] = False
+    return missing
+
+
+def clustering(obs: Observations) -> list[float]:
+    """Per mode: how much likelier than by chance the neighbour of a missing entry is missing; 0 by chance, 1 always.
+    Slices never seen do not count.
+    """
+    missing = (~obs.mask)[np.ix_(*(obs.seen(n) for n in range(obs.ndim)))]
     share = missing.mean()
     out = []
-    for n, length in enumerate(obs.shape):
+    for n, length in enumerate(missing.shape):
         here, next_one = np.delete(missing, -1, axis=n), np.delete(missing, 0, axis=n)
         together = (here & next_one).sum() / max(here.sum(), 1)
         out.append(float((together - share) / max(1 - share, 1e-12)) if length > 1 else 0.0)
@@ -33,28 +43,71 @@ def clustering(obs: Observations) -> list[float]:
 
 
 def clustered(obs: Observations) -> bool:
-    """Do gaps come in groups along some mode: whole pixels, whole days, clouds?"""
-    return obs.size - obs.nnz >= FEWEST and obs.size <= DENSE_LIMIT and max(clustering(obs)) > CLUSTERED
+    """Do gaps come in groups along some mode: whole pixels, whole days at a station, clouds?"""
+    if obs.size > DENSE_LIMIT or obs.size - obs.nnz < FEWEST:
+        return False
+    return int(scattered(obs).sum()) >= FEWEST and max(clustering(obs)) > CLUSTERED
 
 
 def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -> tuple[Observations, Observations]:
-    """(kept, held out), as `Observations.split`; where gaps are clustered, so are the entries held out."""
-    if clustered(obs):
-        free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED]
-        for _ in range(TRIES):
-            out = _under_moved_gaps(obs, share, free, rng)
-            kept = obs.subset(~out)
-            if out.sum() >= 0.5 * share * obs.nnz and len(kept.empty_slices()) == len(obs.empty_slices()):
-                return kept, obs.subset(out)
-    return obs.split(share, rng)
+    """(kept, held out), as `Observations.split`; where gaps are clustered, so are the entries held out, and where whole
+    slices were never seen, whole slices are among them.
+    """
+    check_share(share)
+    if obs.size > DENSE_LIMIT:
+        return obs.split(share, rng)
+    whole = _whole_slices(obs, share, rng)
+    rest = obs.subset(~whole)
+    share = (share * obs.nnz - whole.sum()) / rest.nnz
+    if whole.any() and share < 0.01:
+        return rest, obs.subset(whole)
+    free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED and obs.shape[n] > 1]
+    for _ in range(TRIES if clustered(obs) else 0):
+        out = _under_moved_gaps(rest, scattered(obs), share, free, rng)
+        if 0.5 * share <= out.mean() <= min(2 * share, 0.5):
+            kept = rest.subset(~out)
+            if len(kept.empty_slices()) == len(rest.empty_slices()):
+                break
+    else:
+        kept, _ = rest.split(share, rng)
+    return kept, obs.subset(~np.isin(obs.flat, kept.flat))
 
 
-def _under_moved_gaps(obs: Observations, share: float, free: list[int], rng: np.random.Generator) -> Array:
-    """Which observations (nnz,) lie under the gaps moved round by a random distance; if these are too many, some of
-    the gaps, whole: `free` are the modes along which they do not extend.
+def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> Array:
+    """Which observations (nnz,) to hide with their whole slice: as large a part of those held out as slices never seen
+    are of the gaps, in the runs in which these come.
+    """
+    out = np.zeros(obs.nnz, dtype=bool)
+    gaps = obs.size - obs.nnz
+    for n, length in enumerate(obs.shape):
+        seen = obs.seen(n)
+        unseen = length - np.count_nonzero(seen)
+        if unseen == 0 or seen.sum() < 4:
+            continue
+        wanted = share * obs.nnz * min(1.0, unseen * (obs.size // length) / gaps)
+        hidden = np.zeros(length, dtype=bool)
+        count, total = np.bincount(obs.indices[~out, n], minlength=length), int(out.sum())
+        for _ in range(3):  # runs moved round by a random distance; one move may not be enough
+            moved = seen & np.roll(~seen, int(rng.integers(1, length)))
+            starts = np.flatnonzero(moved & ~np.roll(moved, 1))
+            for start in rng.permutation(starts):
+                for i in range(start, length):
+                    if total >= wanted or not moved[i] or hidden.sum() >= 0.3 * seen.sum():
+                        break
+                    total += 0 if hidden[i] else int(count[i])
+                    hidden[i] = True
+        out |= hidden[obs.indices[:, n]]
+    return out
+
+
+def _under_moved_gaps(
+    obs: Observations, missing: NDArray[np.bool_], share: float, free: list[int], rng: np.random.Generator
+) -> Array:
+    """Which observations (nnz,) lie under the gaps `missing` moved round by a random distance; if these are too many,
+    some of the gaps, whole: `free` are the modes along which they do not extend.
     """
     moves = [int(rng.integers(length)) for length in obs.shape]
-    hidden: Array = np.roll(~obs.mask, moves, axis=tuple(range(obs.ndim))).reshape(-1)[obs.flat]
+    hidden: Array = np.roll(missing, moves, axis=tuple(range(obs.ndim))).reshape(-1)[obs.flat]
     count = max(1, round(share * obs.nnz))
     if hidden.sum() <= count:
         return hidden

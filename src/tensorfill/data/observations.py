@@ -208,12 +208,13 @@ class Observations:
 
     def empty_slices(self) -> list[tuple[int, int]]:
         """(mode, index) of every slice in which nothing is observed."""
-        out = []
-        for n, length in enumerate(self.shape):
-            seen = np.zeros(length, dtype=bool)
-            seen[self.indices[:, n]] = True
-            out += [(n, int(i)) for i in np.flatnonzero(~seen)]
-        return out
+        return [(n, int(i)) for n in range(self.ndim) for i in np.flatnonzero(~self.seen(n))]
+
+    def seen(self, mode: int) -> NDArray[np.bool_]:
+        """Which slices along a mode have an observed entry, (I_n,)."""
+        seen = np.zeros(self.shape[mode], dtype=bool)
+        seen[self.indices[:, mode]] = True
+        return seen
 
     def check_domain(self, domain: Interval, prior: str, advice: str = 'prior="normal"') -> None:
         """Refuse values that the prior cannot produce, naming the first."""
@@ -235,9 +236,7 @@ class Observations:
 
     def split(self, share: float, rng: np.random.Generator) -> tuple[Observations, Observations]:
         """(kept, held out): a random share of the observed entries set aside, at least one on either side."""
-        if not 0 < share < 1:
-            msg = f"the held-out share must be between 0 and 1; got {share}."
-            raise ValueError(msg)
+        check_share(share)
         if self.nnz < 2:
             msg = f"holding out entries needs at least 2 observations; got {self.nnz}. Use held_out=0."
             raise ValueError(msg)
@@ -250,6 +249,13 @@ class Observations:
         size = " x ".join(f"{d}={n}" for d, n in zip(self.dims, self.shape, strict=True))
         weighted = ", weighted" if self.weights is not None else ""
         return f"Observations({size}: {self.nnz:,} of {self.size:,} entries, {self.share:.1%}{weighted})"
+
+
+def check_share(share: float) -> None:
+    """A sentence unless some entries, but not all, are to be set aside."""
+    if not 0 < share < 1:
+        msg = f"the held-out share must be between 0 and 1; got {share}."
+        raise ValueError(msg)
 
 
 def check_dims(dims: Sequence[str] | None, ndim: int) -> tuple[str, ...]:

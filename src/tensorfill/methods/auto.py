@@ -22,11 +22,14 @@ from tensorfill.defaults import (
     grain,
     prior_for,
     smooth_modes,
+    unit_mode,
 )
 from tensorfill.methods.base import METHODS, Method, Run
-from tensorfill.methods.field import cannot_refine, complete_field, field_recipe
+from tensorfill.methods.checks import check_above, check_whole
+from tensorfill.methods.field import cannot_refine, complete_field, field_recipe, schedule
 from tensorfill.methods.noisy_field import complete_noisy_field
 from tensorfill.methods.table import Recipe, complete_table, table_solver
+from tensorfill.methods.units import Units
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.base import Solver
 
@@ -67,17 +70,47 @@ class Auto(Method):
     starts: int | None = None
     passes: int | None = None
 
+    def __post_init__(self) -> None:
+        check_above(self, 0, *self._given("ridge", "tv"), included=True)
+        check_whole(self, 1, *self._given("rank", "starts"))
+        check_whole(self, 0, *self._given("passes"))
+        if self.held_out is not None and not 0 <= self.held_out < 1:
+            msg = f"held_out must be a share between 0 and 1, 0 for none; got {self.held_out!r}."
+            raise ValueError(msg)
+        for mode, rho in (self.smooth or {}).items():
+            if not 0 <= rho < np.inf:
+                msg = f"smooth must hold weights >= 0; got {rho!r} for mode {mode!r}."
+                raise ValueError(msg)
+
+    def _given(self, *names: str) -> list[str]:
+        return [name for name in names if getattr(self, name) is not None]
+
     def complete(self, obs: Observations, run: Run) -> Completion:
         prior = prior_for(obs, self.prior)
         obs.check_domain(prior.t_domain, type(prior).__name__)
-        level = _level(obs) if prior.location and self.rank is None else 0.0
-        if level == 0:
-            return self._complete(obs, prior, run)
-        moved = replace(obs, values=obs.values.astype(np.float64) - level)
-        return raised(self._complete(moved, prior, run), obs, level)
+        even = obs if obs.weights is None else replace(obs, weights=obs.weights / obs.weights.mean())
+        units = self._units(obs, prior)
+        if units is None:
+            return replace(self._complete(even, prior, run), observations=obs)
+        moved = units.take_out(even)
+        if units.own:
+            prior = prior_for(moved, "normal")
+        return units.put_back(self._complete(moved, prior, run), obs)
+
+    def _units(self, obs: Observations, prior: NumericalPrior) -> Units | None:
+        """Units for the fit, if not those of the data. With them the model has a component more, and weights that were
+        given would mean something else.
+        """
+        if self.rank is not None:
+            return None
+        if self.prior is None and self.ridge is None and not self.smooth:
+            mode = unit_mode(obs)
+            if mode is not None:
+                return Units.of_slices(obs, mode)
+        return Units.of_level(obs) if prior.location else None
 
     def _complete(self, obs: Observations, prior: NumericalPrior, run: Run) -> Completion:
-        given = None if self.smooth is None else {obs.mode(k): float(v) for k, v in self.smooth.items() if v}
+        given = None if self.smooth is None else by_mode(obs, self.smooth)
         modes = smooth_modes(obs) if given is None else tuple(given)
         table = partial(self._complete_table, prior=prior, given=given)
         field = len(modes) >= 2 and obs.size <= DENSE_LIMIT // 4
@@ -102,7 +135,8 @@ class Auto(Method):
             # a long mode that is not smooth may be better served as one of a table: stations by day by hour
             mixed = any(length >= SHORT and n not in modes for n, length in enumerate(obs.shape))
             clean = ratio < GRAINY and obs.size > SMALL and not mixed
-            settled = weighed or run.max_iter is not None or clean
+            short = run.max_iter is not None and run.max_iter < schedule(make().solver)
+            settled = weighed or short or clean
             if settled if self.held_out is None else self.held_out == 0:
                 return complete_field(obs, make(), run, self.name)
             began = time.monotonic()
@@ -155,27 +189,13 @@ class Auto(Method):
                 raise ValueError(msg)
 
 
-def _level(obs: Observations) -> float:
-    """The mean of data that lie far from zero, measured by their spread; else 0. Taken out of them, it neither uses up
-    the smoothness and the ridge of the factors nor the digits of their numbers.
-    """
-    t = obs.values.astype(np.float64)
-    level, spread = float(t.mean()), float(t.std())
-    return level if abs(level) > 3 * spread > 0 else 0.0
-
-
-def raised(done: Completion, obs: Observations, level: float) -> Completion:
-    """The completion of data less `level`, as that of `obs`: a constant component more."""
-    factors = done.factors
-    if factors is not None:
-        size = abs(level) ** (1.0 / obs.ndim)
-        ends = [
-            np.full((len(A), 1), size if n or level > 0 else -size, dtype=np.float64) for n, A in enumerate(factors)
-        ]
-        factors = [np.hstack([A, end]) for A, end in zip(factors, ends, strict=True)]
-    dense = None if done.dense is None else done.dense + level
-    settings = {**done.settings, "level": level}
-    return replace(done, observations=obs, factors=factors, dense=dense, settings=settings)
+def by_mode(obs: Observations, smooth: Mapping[int | str, float]) -> dict[int, float]:
+    """{mode: rho} without zeros; a mode named twice is refused."""
+    modes = [obs.mode(k) for k in smooth]
+    if len(set(modes)) < len(modes):
+        msg = f"smooth must name each mode once; got {dict(smooth)}, of which two are the same mode."
+        raise ValueError(msg)
+    return {n: float(rho) for n, rho in zip(modes, smooth.values(), strict=True) if rho}
 
 
 @METHODS.register("auto-best")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
+from tensorfill.methods.checks import check_whole
 from tensorfill.record import Status
 from tensorfill.registry import Registry
 from tensorfill.solvers.base import State
@@ -39,6 +40,16 @@ class Run:
     resume: bool = False
     max_iter: int | None = None
     seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_iter is not None:
+            check_whole(self, 0, "max_iter")
+        if self.seconds is not None and not self.seconds > 0:
+            msg = f"seconds must be > 0, or None for no limit; got {self.seconds}."
+            raise ValueError(msg)
+        if self.resume and self.checkpoint is None:
+            msg = "resume goes on from a checkpoint; name its file: checkpoint=..."
+            raise ValueError(msg)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -15,6 +15,15 @@ def check_above(method: Any, low: float, *names: str, included: bool = False) ->
         fits = isinstance(value, Real) and math.isfinite(value)
         if not fits or not (value >= low if included else value > low):
             msg = f"{name} of method {method.name!r} must be a number {sign} {low:g}; got {value!r}."
+            raise ValueError(msg)
+
+
+def check_whole(holder: Any, low: int, *names: str) -> None:
+    """Raise a sentence unless every named setting is a whole number >= low."""
+    for name in names:
+        value = getattr(holder, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
+            msg = f"{name} must be a whole number >= {low}; got {value!r}."
             raise ValueError(msg)
 
 

@@ -20,6 +20,7 @@ from tensorfill.interelement.tensorspace import IsotropicTV, opponent
 from tensorfill.methods.base import Run
 from tensorfill.methods.non_local import Refinement, available_threads, default_denoiser, default_sigmas
 from tensorfill.models.init import typical
+from tensorfill.models.unseen import fill_unseen
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.record import History
@@ -118,10 +119,15 @@ def tensorspace_tv(
     )
 
 
+def schedule(solver: Solver) -> int:
+    """How many iterations a field is given."""
+    return int(getattr(solver, "steps", EVALUATIONS))
+
+
 def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:
     """Fit on a fixed schedule: nothing is held out, for at 99 % missing every entry counts."""
     problem = field_problem(obs, recipe)
-    limit = getattr(recipe.solver, "steps", EVALUATIONS)
+    limit = schedule(recipe.solver)
     done = solve(
         problem,
         recipe.solver,
@@ -140,11 +146,14 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
         "solver": recipe.solver.name,
         "seed": run.seed,
     }
-    done = replace(done, method=method, settings=settings)
-    cut_short = done.status in ENDED_EARLY or (run.max_iter is not None and run.max_iter < limit)
+    # along smooth modes the fit itself has drawn the rows never seen to their neighbours
+    factors = fill_unseen(obs, done.factors or [], leave=tuple(recipe.smooth))
+    done = replace(done, factors=factors, method=method, settings=settings)
+    cut_short = not done.status.ok or done.status in ENDED_EARLY or (run.max_iter is not None and run.max_iter < limit)
     if recipe.passes < 1 or cut_short or cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
         return done
-    return refined(done, recipe, run)
+    left = None if run.seconds is None else max(run.seconds - done.seconds, 1e-9)
+    return refined(done, recipe, replace(run, seconds=left))
 
 
 def cannot_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...]) -> str | None:
@@ -160,7 +169,9 @@ def cannot_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ..
 
 
 def refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
-    """The completion after passes of self-similarity over its first two smooth modes; its history goes on."""
+    """The completion after passes of self-similarity over its first two smooth modes; its history goes on. `run` says
+    how long the passes may take.
+    """
     obs, rows = done.observations, done.history.rows
     first, second = sorted(tuple(recipe.smooth)[:2])
     t = obs.values.astype(np.float64)
@@ -173,10 +184,9 @@ def refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
         noise=recipe.noise,
         threads=available_threads(),
     )
-    left = None if run.seconds is None else max(run.seconds - done.seconds, 1e-9)
     outcome = run_loop(
         passes,
-        stopping=Stopping(max_iter=recipe.passes, tol=0.0, seconds=left),
+        stopping=Stopping(max_iter=recipe.passes, tol=0.0, seconds=run.seconds),
         rng=np.random.default_rng(run.seed),
         callback=run.callback,
         checkpoint=None if run.checkpoint is None else f"{run.checkpoint}.refine",

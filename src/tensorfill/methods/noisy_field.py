@@ -7,6 +7,7 @@ does not beat the per-mode means by more than chance is no field: the caller has
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -47,19 +48,18 @@ def complete_noisy_field(
 
     `make(strength=...)` gives the recipe with that strength. `sure` that it is a field: do not ask the means.
     """
-    spent = 0.0
+    began = time.monotonic()
 
-    def remaining(name: str) -> Run:
-        """The rest of the time; each fit has a checkpoint of its own beside the one named."""
-        left = None if run.seconds is None else max(run.seconds - spent, 1e-9)
-        file = None if run.checkpoint is None else f"{run.checkpoint}.{name}"
+    def remaining(name: str = "") -> Run:
+        """The rest of the time; each trial has a checkpoint of its own beside the one named."""
+        left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
+        file = f"{run.checkpoint}.{name}" if run.checkpoint is not None and name else run.checkpoint
         return replace(run, seconds=left, checkpoint=file)
 
     kept, aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 0]))
     best, least, strength = None, np.empty(0), 1.0
     for s in STRENGTHS:
         trial = complete_field(kept, _shorter(make(strength=s)), remaining(f"strength-{s:g}"), method)
-        spent += trial.seconds
         if trial.status in ENDED_EARLY:
             return replace(best or trial, observations=obs, status=trial.status)
         squares = squared_errors(trial.at(aside.indices), aside)
@@ -70,7 +70,6 @@ def complete_noisy_field(
     recipe = make(strength=strength)
     if recipe.passes and not cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
         trial = refined(best, recipe, remaining("trial"))
-        spent += trial.seconds - best.seconds
         if trial.status in ENDED_EARLY:
             return replace(trial, observations=obs)
         squares = squared_errors(trial.at(aside.indices), aside)
@@ -84,12 +83,11 @@ def complete_noisy_field(
         return None
     if rival is not None:
         other = rival(kept, remaining("rival"))
-        spent += other.seconds
         if other.status in ENDED_EARLY:
             return replace(best, observations=obs, status=other.status)
         if squared_errors(other.at(aside.indices), aside).mean() < least.mean():
             return None
-    done = complete_field(obs, recipe, remaining("all") if run.seconds is not None else run, method)
+    done = complete_field(obs, recipe, remaining(), method)
     return replace(done, error=float(np.sqrt(least.mean())), settings={**done.settings, "strength": strength})
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tensorfill.defaults import interelement_priors
 from tensorfill.methods.base import Run
 from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
+from tensorfill.models.unseen import fill_unseen
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.record import Status
@@ -94,10 +96,10 @@ class Candidate:
         return next((o.status for o in self.outcomes if o.status in ENDED_EARLY), None)
 
 
-def held_out_losses(fit: Fit, outcome: Outcome) -> Array:
+def held_out_losses(fit: Fit, factors: Sequence[Array]) -> Array:
     """Weighted loss of the model at each held-out entry, (held out,)."""
     aside: Observations = fit.held_out  # type: ignore[assignment]
-    x = CP(outcome.state.factors).at(aside.indices).astype(np.float64)
+    x = CP(factors).at(aside.indices).astype(np.float64)
     losses = fit.problem.prior.nll(aside.values.astype(np.float64), x)
     return losses if aside.weights is None else losses * aside.weights / aside.weights.mean()
 
@@ -125,16 +127,26 @@ class Contest:
         return self.run.seconds - max(sum(self.spent), time.monotonic() - self.began)
 
     def enter(
-        self, rank: int, ridge: float, start: int, limit: int | None = None, *, smoother: float = 1.0
+        self,
+        rank: int,
+        ridge: float,
+        start: int,
+        limit: int | None = None,
+        *,
+        smoother: float = 1.0,
+        after: Candidate | None = None,
     ) -> Candidate:
-        """One fit per fold; `limit` iterations at most."""
+        """One fit per fold; `limit` iterations at most. It goes on from where `after` ended, with components more."""
         losses, errors, outcomes = [], [], []
         for k, (kept, aside) in enumerate(self.folds):
             problem = table_problem(kept, self.recipe.smoother(smoother), rank, ridge)
             rng = np.random.default_rng([self.run.seed, 1 + start])
-            fit = Fit(
-                problem, self.recipe.solver, initial_factors(problem, first_guess(problem), rng, noise=NOISE), aside
-            )
+            mend = partial(fill_unseen, kept, smooth=self.recipe.smooth)
+            start_at = mend(initial_factors(problem, first_guess(problem), rng, noise=NOISE))
+            if after is not None and len(after.outcomes) > k:
+                done = after.outcomes[k].state.factors
+                start_at = [np.hstack([A, B[:, A.shape[1] :]]) for A, B in zip(done, start_at, strict=True)]
+            fit = Fit(problem, self.recipe.solver, start_at, aside, mend)
             left = self.left()
             stopping = replace(
                 STOPPING,
@@ -144,11 +156,13 @@ class Contest:
             )
             # the start alone needs no file, and its name would be that of the fit that goes on from there
             file = {} if limit == 0 else self._file(f"{rank}-{ridge:.3g}-{smoother:g}-{start}-{k}", fit)
-            outcome = run_loop(fit, stopping=stopping, rng=rng, callback=self.run.callback, **file)
+            callback = None if limit == 0 else self.run.callback  # a start is no step
+            outcome = run_loop(fit, stopping=stopping, rng=rng, callback=callback, **file)
             outcomes.append(outcome)
             self.spent.append(outcome.history.rows[-1].seconds)
-            losses.append(held_out_losses(fit, outcome))
-            errors.append(rms_error(problem, outcome.state.factors, aside))
+            factors = mend(outcome.state.factors)
+            losses.append(held_out_losses(fit, factors))
+            errors.append(rms_error(problem, factors, aside))
             if outcome.status in ENDED_EARLY:
                 break
         error = float(np.sqrt(np.mean(np.square(errors))))
@@ -163,9 +177,10 @@ class Contest:
 
     def climb(self, ranks: Sequence[int], ridge: float, best: Candidate | None = None) -> Iterator[Candidate]:
         """Fits of growing rank, until two in a row are worse than the best."""
-        worse = 0
+        worse, before = 0, best
         for rank in ranks:
-            now = self.enter(rank, ridge, 0)
+            now = self.enter(rank, ridge, 0, after=before)
+            before = now
             yield now
             worse = 0 if best is None or now.score < best.score else worse + 1
             best = now if worse == 0 else best
@@ -224,32 +239,32 @@ def first_guess(problem: Problem) -> str:
 def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> Completion:
     """Hold the contest, then fit the winner to everything."""
     whole_problem = table_problem(obs, recipe, recipe.rank or 1, recipe.ridge, quiet=False)
-    means_rank = 1 if first_guess(whole_problem) == "means" else obs.ndim
-    if recipe.held_out == 0:
+    means_rank = 1 if recipe.prior.x_domain.low >= 0 else obs.ndim
+    if recipe.held_out == 0 or (obs.nnz < FEWEST and recipe.rank is not None):
         return _fit_all(obs, recipe, run, method, recipe.rank or recipe.most, recipe.ridge, 0, None)
     if obs.nnz < FEWEST:
-        done = _fit_all(obs, recipe, run, method, max(means_rank, recipe.rank or 1), recipe.ridge, 0, 0)
+        done = _fit_all(obs, recipe, run, method, means_rank, recipe.ridge, 0, 0)
         return replace(done, status=Status.FINISHED)
     contest = Contest.on(obs, recipe, run)
     means = contest.enter(means_rank, recipe.ridge, 0, limit=0)
     tried = []
-    for candidate in contest.hold():
+    for candidate in () if means.ended_early else contest.hold():
         tried.append(candidate)
         if candidate.ended_early:
             break
     whole = [c for c in tried if len(c.losses) == len(means.losses)]
-    winner = min(whole or tried, key=lambda c: c.score)
+    winner = min(whole or tried or [means], key=lambda c: c.score)
     gain = means.losses[: len(winner.losses)] - winner.losses
     # of a dozen fits the best is one standard error ahead by chance alone; ask for two
     if not gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
         winner = means
-    early = tried[-1].ended_early
+    early = (tried or [means])[-1].ended_early
     left = contest.left()
     again = not early and (left is None or left > winner.outcomes[0].history.rows[-1].seconds)
     quiet = replace(run, checkpoint=None, callback=None, resume=False)
     # From where the best fold ended: another start would end elsewhere, where no held-out entry has looked.
-    start = best_fold(whole_problem, winner) if winner.iterations else None
-    limit = -(-winner.iterations // LAST) if again else 0
+    start = None if winner is means else best_fold(whole_problem, winner, contest)
+    limit = 0 if winner is means or not again else max(-(-winner.iterations // LAST), LAST)
     chosen = recipe.smoother(winner.smoother)
     done = _fit_all(obs, chosen, quiet, method, winner.rank, winner.ridge, winner.seed, limit, start)
     return replace(
@@ -257,14 +272,24 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
         held_out=winner.score,
         error=winner.error,
         history=winner.outcomes[0].history,
-        status=early or (Status.HELD_OUT if again else Status.TIME),
+        status=early or (done.status if done.status in ENDED_EARLY else _status(winner, again)),
         settings={**done.settings, "held_out": recipe.held_out, "starts": recipe.starts},
     )
 
 
-def best_fold(whole: Problem, winner: Candidate) -> list[Array]:
+def _status(winner: Candidate, again: bool) -> Status:
+    """How the contest ended: by held-out entries, unless every fold of the winner ran into the limit."""
+    if not again:
+        return Status.TIME
+    ends = {o.status for o in winner.outcomes}
+    return Status.ITERATIONS if ends == {Status.ITERATIONS} and winner.iterations else Status.HELD_OUT
+
+
+def best_fold(whole: Problem, winner: Candidate, contest: Contest) -> list[Array]:
     """The factors of the winner's fold that suits all observations best."""
-    return min((o.state.factors for o in winner.outcomes), key=lambda A: mean_loss(whole, A, whole.observations))
+    folds = zip(winner.outcomes, contest.folds, strict=False)
+    mended = [fill_unseen(kept, o.state.factors, contest.recipe.smooth) for o, (kept, _) in folds]
+    return min(mended, key=lambda A: mean_loss(whole, A, whole.observations))
 
 
 def _fit_all(
@@ -282,7 +307,8 @@ def _fit_all(
     problem = table_problem(obs, recipe, rank, ridge)
     if start is None:
         rng = np.random.default_rng([run.seed, 1 + seed])
-        start = initial_factors(problem, first_guess(problem), rng, noise=NOISE)
+        start = initial_factors(problem, first_guess(problem), rng, noise=NOISE if limit != 0 else 0.0)
+        start = fill_unseen(obs, start, recipe.smooth)
     done = solve(
         problem,
         recipe.solver,
@@ -295,22 +321,10 @@ def _fit_all(
         checkpoint=run.checkpoint,
         resume=run.resume,
     )
-    done = replace(done, factors=fill_empty_rows(obs, done.factors or [], recipe.smooth))
+    done = replace(done, factors=fill_unseen(obs, done.factors or [], recipe.smooth))
     settings = {"rank": rank, "ridge": ridge, "smooth": {str(n): v for n, v in recipe.smooth.items()}}
     settings |= {"solver": recipe.solver.name, "seed": run.seed}
     return replace(done, method=method, settings=settings)
-
-
-def fill_empty_rows(obs: Observations, factors: list[Array], smooth: Mapping[int, float]) -> list[Array]:
-    """Rows of slices never observed take the mean of those that were: ridge alone would draw them to zero, which is
-    not what one expects of a day without data. Smooth modes need no help.
-    """
-    out = [np.array(A) for A in factors]
-    empty = obs.empty_slices()
-    for n in {n for n, _ in empty if n not in smooth}:
-        rows = [i for m, i in empty if m == n]
-        out[n][rows] = np.delete(out[n], rows, axis=0).mean(axis=0)
-    return out
 
 
 def longest_of(run: Run) -> int:

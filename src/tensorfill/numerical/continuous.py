@@ -121,34 +121,42 @@ class Laplace(_Centred):
 @PRIORS.register("huber")
 @dataclass(frozen=True)
 class Huber(_Centred):
-    """Real numbers, mostly with even noise of size 1, some with outliers.
+    """Real numbers, mostly with even noise, some with outliers.
 
-    Distribution: density ~ exp(-loss): Normal(x, 1) in the middle, tails of Laplace(x, 1/delta).
+    Distribution: (t - x) / scale has density ~ exp(-loss): Normal(0, 1) in the middle, tails of Laplace(0, 1/delta).
     Link: identity.
-    Loss: r^2 / 2 for |r| <= delta, delta |r| - delta^2 / 2 beyond, r = t - x (the normalising constant dropped).
+    Loss: r^2 / 2 for |r| <= delta, delta |r| - delta^2 / 2 beyond, r = (t - x) / scale (the normalising constant
+    dropped).
     Domain: t real, x real.
     Mean: x.
     """
 
     delta: float = parameter(1.0)
+    scale: float = parameter(1.0)
 
     def nll(self, t: Array, x: Array) -> Array:
         return self.nll_and_grad(t, x)[0]
 
     def grad(self, t: Array, x: Array) -> Array:
-        r = x - t
-        return np.clip(r, -self.delta, self.delta, out=r)
+        slope = self._clipped(x - t)
+        slope *= 1 / self.scale
+        return slope
 
     def nll_and_grad(self, t: Array, x: Array) -> tuple[Array, Array]:
         r = x - t
-        slope = np.clip(r, -self.delta, self.delta)
+        slope = self._clipped(r)
+        r *= 1 / self.scale
         r -= 0.5 * slope
         r *= slope  # slope (r - slope / 2) is both formulas at once
+        slope *= 1 / self.scale
         return r, slope
 
+    def _clipped(self, r: Array) -> Array:
+        return np.clip(r * (1 / self.scale), -self.delta, self.delta)
+
     def curv(self, t: Array, x: Array) -> Array:
-        """1 in the middle, 0 in the tails."""
-        return (np.abs(x - t) <= self.delta).astype(x.dtype)
+        """1 / scale^2 in the middle, 0 in the tails."""
+        return (np.abs(x - t) <= self.delta * self.scale).astype(x.dtype) / self.scale**2
 
     def _residual(self, q: Array) -> Array:
         from scipy.special import ndtr, ndtri
@@ -161,7 +169,7 @@ class Huber(_Centred):
         with np.errstate(divide="ignore"):
             outer = d / 2 - np.log(below * d) / d
         inner = -ndtri(np.clip(ndtr(-d) + (below - tail) / root, 1e-300, 0.5))
-        return np.sign(q - 0.5) * np.where(below < tail, outer, inner)
+        return self.scale * np.sign(q - 0.5) * np.where(below < tail, outer, inner)
 
 
 @PRIORS.register("student-t")

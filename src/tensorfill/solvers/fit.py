@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Fit:
     solver: Solver
     start: Sequence[Array]
     held_out: Observations | None = None
+    mend: Callable[[Sequence[Array]], list[Array]] = list  # what is done to the factors before they are judged
 
     def init(self, rng: np.random.Generator) -> State:
         self.solver.check(self.problem)
@@ -45,7 +46,7 @@ class Fit:
     def score(self, state: State) -> float:
         if self.held_out is None:
             return np.nan
-        return mean_loss(self.problem, state.factors, self.held_out)
+        return mean_loss(self.problem, self.mend(state.factors), self.held_out)
 
     def done(self, state: State, previous: State | None) -> Status | None:
         return self.solver.done(state, previous)

@@ -123,7 +123,9 @@ def _slope(problem: Problem, factors: Sequence[Array], gradient: Array) -> float
     largest, at = 0.0, 0
     for n, A in enumerate(factors):
         G = gradient[at : at + A.size].reshape(A.shape)
-        largest = max(largest, float(np.abs(A - np.clip(A - G, *problem.bounds(n))).max()))
+        low, high = problem.bounds(n)
+        against = ((low >= A) & (G > 0)) | ((high <= A) & (G < 0))
+        largest = max(largest, float(np.abs(np.where(against, 0.0, G)).max()))
         at += A.size
     return largest
 

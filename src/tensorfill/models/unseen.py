@@ -1,0 +1,44 @@
+"""Rows of factors that no observation speaks of: a day without data, a station not yet built."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.observations import Observations
+
+Array = NDArray[Any]
+
+
+def fill_unseen(
+    obs: Observations, factors: Sequence[Array], smooth: Collection[int] = (), *, leave: Collection[int] = ()
+) -> list[Array]:
+    """The factors with every row of a slice never observed put right: along the modes `smooth` on the line between the
+    nearest rows that were (where quadratic variation draws it, sooner or later), else at their average (ridge alone
+    would draw it to zero, which is not what one expects of a day without data). The modes `leave` stay as they are.
+    """
+    out = list(factors)
+    for n in set(range(obs.ndim)) - set(leave):
+        seen = obs.seen(n)
+        if seen.all():
+            continue
+        known, unseen = np.flatnonzero(seen), np.flatnonzero(~seen)
+        A = np.array(out[n])
+        if n in smooth:
+            after = np.clip(np.searchsorted(known, unseen), 1, max(len(known) - 1, 0))
+            left, right = known[np.maximum(after - 1, 0)], known[after]
+            share = np.clip((unseen - left) / np.maximum(right - left, 1), 0.0, 1.0)[:, None]
+            A[unseen] = (1 - share) * A[left] + share * A[right]
+        else:
+            A[unseen] = A[known].mean(axis=0)
+        out[n] = A
+    return out
+
+
+def distance_to_seen(obs: Observations, mode: int) -> Array:
+    """Steps from each index along a mode to the nearest slice with an observation, (I_n,); 0 where there is one."""
+    known = np.flatnonzero(obs.seen(mode))
+    return np.abs(np.arange(obs.shape[mode])[:, None] - known).min(axis=1)
