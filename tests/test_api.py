@@ -315,7 +315,7 @@ def test_only_real_settings_are_listed(method):
     with pytest.raises(TypeError, match=f"settings of method '{method}' must be") as error:
         tfl.complete(np.ones((4, 5)), method=method, nonsense=1)
     listed = str(error.value).split(";")[0].replace(",", "").split()
-    assert not {"name", "reference", "assumes", "use_when", "default_passes", "peak"} & set(listed)
+    assert not {"name", "reference", "assumes", "use_when", "default_passes", "default_starts", "peak"} & set(listed)
 
 
 def test_a_seed_may_be_an_integer_of_numpy():

@@ -77,6 +77,31 @@ def test_few_numbers_and_a_rank_are_fitted():
         np.testing.assert_allclose(done.estimate[~known], T[~known], rtol=0.05)
 
 
+@pytest.mark.parametrize("T", [np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]), np.add.outer([0, 1, 2, 5.0], [0.5, -1, 3])])
+def test_a_handful_of_numbers_with_a_pattern(T):
+    known = np.ones(T.shape, dtype=bool)
+    known[0, 2] = False
+    assert abs(fill(T, known).estimate[0, 2] - T[0, 2]) < 0.1
+
+
+def test_a_handful_of_noise_has_no_pattern():
+    ratios = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        T, known = rng.normal(size=(6, 6)), rng.random((6, 6)) >= 0.25
+        ratios.append(rms((fill(T, known).estimate - T)[~known]) / rms((T[known].mean() - T)[~known]))
+    assert max(ratios) < 1.5
+    assert np.mean(ratios) < 1.1
+
+
+def test_best_effort_serves_tables_too():
+    T, known = low_rank()
+    done = fill(T, known, effort="best", rank=2)
+    assert done.method == "auto-best"
+    assert done.settings["starts"] == 10
+    assert rms((done.estimate - T)[~known]) < 0.1
+
+
 # --- limits ------------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from conftest import SHARED
+
+import tensorfill as tflfrom conftest import SHARED
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods import _spc_kernels as kernels
@@ -277,6 +278,16 @@ def test_fbcp_pruning_drops_dead_components_and_keeps_the_rest_in_place(rng):
         np.testing.assert_array_equal(M, packed(old[:, [0, 2, 3]]))
     np.testing.assert_array_equal(weights, [1.0, 3.0, 4.0])
     assert fbcp.prune([0 * Z for Z in means], moments, gamma)[2].shape == (1,)
+
+
+def test_fbcp_of_few_noisy_numbers_far_from_zero_is_no_worse_than_their_mean(rng):
+    stars = np.clip(np.round(3.4 + rng.normal(size=(60, 1)) * 0.5 + rng.normal(size=(60, 40)) * 0.8), 1, 5)
+    known = rng.random(stars.shape) < 0.15
+    T = np.where(known, stars, np.nan)
+    constant = np.sqrt(np.mean((stars[known].mean() - stars)[~known] ** 2))
+    off = {c: tfl.complete(T, method="fbcp", center=c).estimate - stars for c in (None, False)}
+    assert np.sqrt(np.mean(off[None][~known] ** 2)) < 1.05 * constant
+    assert np.sqrt(np.mean(off[False][~known] ** 2)) > 2 * constant  # the published form, on request
 
 
 def test_fbcp_mp_without_mixing_is_fbcp(rng):

@@ -26,14 +26,13 @@ from tensorfill.defaults import (
 )
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.checks import check_above, check_whole
-from tensorfill.methods.field import cannot_refine, complete_field, field_recipe, schedule
+from tensorfill.methods.field import complete_field, field_recipe, schedule
 from tensorfill.methods.noisy_field import complete_noisy_field
 from tensorfill.methods.table import Recipe, complete_table, table_solver
 from tensorfill.methods.units import Units
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.base import Solver
 
-STARTS = 3
 SMALL = 30_000  # entries of a field that is fitted in a moment: there is time to decide everything on held-out ones
 
 
@@ -59,6 +58,7 @@ class Auto(Method):
     assumes = "low CP rank; smooth modes are found, not assumed"
     use_when = "always, to begin with"
     default_passes: ClassVar[int] = 2
+    default_starts: ClassVar[int] = 3
 
     prior: NumericalPrior | str | None = None
     rank: int | None = None
@@ -169,7 +169,7 @@ class Auto(Method):
             ridge_given=self.ridge is not None,
             solver=table_solver(self.solver, prior),
             held_out=default_held_out(obs) if self.held_out is None else self.held_out,
-            starts=STARTS if self.starts is None else self.starts,
+            starts=self.default_starts if self.starts is None else self.starts,
             smooth_given=given is not None,
         )
         return complete_table(obs, recipe, run, self.name)
@@ -201,17 +201,10 @@ def by_mode(obs: Observations, smooth: Mapping[int | str, float]) -> dict[int, f
 @METHODS.register("auto-best")
 @dataclass(frozen=True)
 class AutoBest(Auto):
-    """As auto, with many passes of self-similarity: for pictures, cubes and video alone."""
+    """As auto, with more time: many passes of self-similarity over a field, many starts of a table."""
 
     reference = "this package"
-    assumes = "two modes are positions (rows and columns), and small patches have look-alikes nearby"
-    use_when = "pictures, spectral cubes and video, when some seconds more are fine"
+    assumes = "as auto; for fields also that small patches have look-alikes nearby"
+    use_when = "when a few times as long is fine: above all pictures, spectral cubes and video"
     default_passes = 10
-
-    def refuses(self, obs: Observations) -> str | None:
-        modes = smooth_modes(obs) if self.smooth is None else tuple(obs.mode(k) for k, v in self.smooth.items() if v)
-        return cannot_refine(obs, prior_for(obs, self.prior), modes)
-
-    def complete(self, obs: Observations, run: Run) -> Completion:
-        self.check(obs)
-        return super().complete(obs, run)
+    default_starts = 10

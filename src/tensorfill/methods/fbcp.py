@@ -8,19 +8,21 @@ variational Bayes; a component whose gamma_r grows dies and is dropped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
-from tensorfill.methods.base import METHODS, ArrayMethod, Dense
+from tensorfill.methods.base import METHODS, ArrayMethod, Dense, Run
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.modes import long_modes
 from tensorfill.models.cp import CP
 from tensorfill.record import Status
 from tensorfill.solvers.base import State, pack
+from tensorfill.solvers.fit import ENDED_EARLY
 
 Array = NDArray[Any]
 
@@ -42,6 +44,7 @@ class FBCP(ArrayMethod):
     rank: int | None = None  # where R starts; None: the longest side, at most 100
     precision: float = 1e4  # where beta starts
     max_iter: int = 20
+    center: bool | None = None  # around the mean of the data? None: only if else all components die
 
     reference: ClassVar[str] = (
         "Zhao, Zhang, Cichocki: Bayesian CP factorization of incomplete tensors with automatic rank determination, "
@@ -55,6 +58,21 @@ class FBCP(ArrayMethod):
         check_above(self, 0, "precision", "max_iter")
         if self.rank is not None:
             check_above(self, 1, "rank", included=True)
+
+    def level(self, obs: Observations) -> float:
+        return float(np.mean(obs.values, dtype=np.float64)) if self.center else 0.0
+
+    def complete(self, obs: Observations, run: Run) -> Completion:
+        done = super().complete(obs, run)
+        if self.center is not None or done.status in ENDED_EARLY:
+            return done
+        t = obs.values.astype(np.float64)
+        off = np.asarray(done.at(obs.indices), dtype=np.float64) - t
+        if np.mean(off**2) < t.var():
+            return done
+        # Worse than a constant on the very data it was fitted to: with few of them, far from zero and noisy, their
+        # mean is no component that survives (ratings).
+        return replace(self, center=True).complete(obs, replace(run, checkpoint=None, resume=False))
 
     def first_rank(self, shape: Sequence[int]) -> int:
         """The number of components to start from."""

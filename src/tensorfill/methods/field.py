@@ -150,22 +150,19 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
     factors = fill_unseen(obs, done.factors or [], leave=tuple(recipe.smooth))
     done = replace(done, factors=factors, method=method, settings=settings)
     cut_short = not done.status.ok or done.status in ENDED_EARLY or (run.max_iter is not None and run.max_iter < limit)
-    if recipe.passes < 1 or cut_short or cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
+    if recipe.passes < 1 or cut_short or not can_refine(obs, recipe.prior, tuple(recipe.smooth)):
         return done
     left = None if run.seconds is None else max(run.seconds - done.seconds, 1e-9)
     return refined(done, recipe, replace(run, seconds=left))
 
 
-def cannot_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...]) -> str | None:
-    """Why self-similarity cannot serve here, without a full stop; None if it can."""
-    if len(modes) < 2:
-        return "self-similarity needs two modes that are positions, like rows and columns; name them with smooth={...}"
-    if np.isfinite(prior.t_domain.high):
-        return f"self-similarity compares values, and under {type(prior).__name__} an entry is only a yes or a no"
-    patch = SelfSimilarity.patch
-    if min(obs.shape[m] for m in modes[:2]) < patch:
-        return f"self-similarity needs at least {patch} rows and columns; got shape {obs.shape}"
-    return None
+def can_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...]) -> bool:
+    """Can self-similarity serve? It needs two modes that are positions, room for a patch, and values to compare: a yes
+    or a no is none.
+    """
+    if len(modes) < 2 or np.isfinite(prior.t_domain.high):
+        return False
+    return min(obs.shape[m] for m in modes[:2]) >= SelfSimilarity.patch
 
 
 def refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:

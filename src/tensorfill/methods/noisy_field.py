@@ -19,7 +19,7 @@ from tensorfill.completion import Completion
 from tensorfill.data.gaps import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
-from tensorfill.methods.field import FieldRecipe, cannot_refine, complete_field, refined
+from tensorfill.methods.field import FieldRecipe, can_refine, complete_field, refined
 from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
 from tensorfill.problem import Problem
@@ -68,7 +68,7 @@ def complete_noisy_field(
         best, least, strength = trial, squares, s
     assert best is not None
     recipe = make(strength=strength)
-    if recipe.passes and not cannot_refine(obs, recipe.prior, tuple(recipe.smooth)):
+    if recipe.passes and can_refine(obs, recipe.prior, tuple(recipe.smooth)):
         trial = refined(best, recipe, remaining("trial"))
         if trial.status in ENDED_EARLY:
             return replace(trial, observations=obs)

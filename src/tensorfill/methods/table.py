@@ -36,7 +36,8 @@ from tensorfill.solvers.multiplicative import Multiplicative
 
 Array = NDArray[Any]
 
-FEWEST = 30  # with fewer observations nothing can be held out: the means it is
+FEWEST = 8  # with fewer observations nothing can be held out: the means it is
+HANDFUL = 60  # with fewer, each is held out once
 FEW = 5000  # with fewer, one split leaves too much to chance
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 LADDER = (1, 2, 3, 4, 5, 6, 8, 12, 18, 26, 38, 55, 80)
@@ -116,7 +117,10 @@ class Contest:
 
     @staticmethod
     def on(obs: Observations, recipe: Recipe, run: Run) -> Contest:
-        """One split; three where observations are few, so that chance decides less."""
+        """One split; three where observations are few, so that chance decides less; of a handful each has its turn."""
+        if obs.nnz < HANDFUL:
+            turn = np.random.default_rng([run.seed, 0]).permutation(obs.nnz) % 6
+            return Contest(tuple((obs.subset(turn != k), obs.subset(turn == k)) for k in range(6)), recipe, run)
         rngs = (np.random.default_rng([run.seed, 0, k]) for k in range(3 if obs.nnz < FEW else 1))
         return Contest(tuple(split_like_gaps(obs, recipe.held_out, rng) for rng in rngs), recipe, run)
 
@@ -255,8 +259,9 @@ def complete_table(obs: Observations, recipe: Recipe, run: Run, method: str) -> 
     whole = [c for c in tried if len(c.losses) == len(means.losses)]
     winner = min(whole or tried or [means], key=lambda c: c.score)
     gain = means.losses[: len(winner.losses)] - winner.losses
-    # of a dozen fits the best is one standard error ahead by chance alone; ask for two
-    if not gain.mean() > 2 * gain.std() / np.sqrt(len(gain)):
+    # of a dozen fits the best is one standard error ahead by chance alone; ask for two, of a handful of entries three
+    sure = 3 if obs.nnz < HANDFUL else 2
+    if not gain.mean() > sure * gain.std() / np.sqrt(len(gain)):
         winner = means
     early = (tried or [means])[-1].ended_early
     left = contest.left()
