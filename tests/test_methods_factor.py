@@ -6,9 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from conftest import SHARED
 
-import tensorfill as tflfrom conftest import SHARED
-
+import tensorfill as tfl
 from tensorfill.data.observations import Observations
 from tensorfill.methods import _spc_kernels as kernels
 from tensorfill.methods import fbcp, modes, stdc
