@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from tensorfill.data.atomic import replacing
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import ArrayMethod, Dense
-from tensorfill.methods.halrtc import HaLRTC
-from tensorfill.methods.thresholding import gram, unfold
+from tensorfill.methods.halrtc import HaLRTC, shifted
+from tensorfill.methods.thresholding import gram
 from tensorfill.methods.tsvd import TSVD
 from tensorfill.numerical.discrete import Poisson
 from tensorfill.problem import Problem
@@ -218,7 +218,7 @@ def decompositions(quick: bool) -> list[Row]:
         for method, matrices, decompose, what in DECOMPOSED:
             state = state_after(method, data, reached)
             step = partial(method.step, data, state, rng)
-            alone = partial(each, decompose, [np.ascontiguousarray(M) for M in matrices(state.arrays["X"])])
+            alone = partial(each, decompose, [np.ascontiguousarray(M) for M in matrices(state)])
             ours, bare = side_by_side([step, alone], repeats=3 if quick else 30)
             name = f"{method.name}, {missing:.0%} missing: iteration vs bare {what}"
             rows.append(at_most(name, 1.5, ours / bare, ours, bare))
@@ -239,17 +239,18 @@ def each(function: Callable[[Array], Any], matrices: Sequence[Array]) -> list[An
     return [function(M) for M in matrices]
 
 
-def unfoldings(X: Array) -> list[Array]:
+def unfoldings(state: State) -> list[Array]:
     """What HaLRTC decomposes."""
-    return [unfold(X, n) for n in range(X.ndim)]
+    E, D = state.arrays["E"], state.arrays["D"]
+    return [shifted(E, D[n], n) for n in range(E.ndim)]
 
 
-def slices(X: Array) -> list[Array]:
-    """What t-SVD decomposes: the half of the Fourier slices that the others mirror."""
-    return list(np.moveaxis(np.fft.rfft(X, axis=2), 2, 0))
+def slices(state: State) -> list[Array]:
+    """What t-SVD decomposes, or much alike: the half of the Fourier slices that the others mirror."""
+    return list(np.moveaxis(np.fft.rfft(state.arrays["X"], axis=2), 2, 0))
 
 
-DECOMPOSED: tuple[tuple[ArrayMethod, Callable[[Array], list[Array]], Callable[[Array], Any], str], ...] = (
+DECOMPOSED: tuple[tuple[ArrayMethod, Callable[[State], list[Array]], Callable[[Array], Any], str], ...] = (
     (HaLRTC(), unfoldings, partial(np.linalg.svd, full_matrices=False), "SVDs of the unfoldings M"),
     (HaLRTC(), unfoldings, lambda M: np.linalg.eigh(gram(M)), "eigen-decompositions of M M'"),
     (TSVD(), slices, np.linalg.svd, "SVDs of the slices"),

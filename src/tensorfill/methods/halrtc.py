@@ -11,12 +11,18 @@ from numpy.typing import NDArray
 
 from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above, keep_as_tuples
-from tensorfill.methods.nuclear import NuclearMethod, mean_filled, mode_weights, paste, relative_change
+from tensorfill.methods.nuclear import NuclearMethod, mean_filled, mode_weights, relative_change
 from tensorfill.methods.thresholding import flatten, truncate, unflatten
 from tensorfill.record import Status
 from tensorfill.solvers.base import State
 
 Array = NDArray[Any]
+
+
+def shifted(E: Array, D: Array, n: int) -> Array:
+    """V_i = X - M_i/beta as a matrix whose singular values are thresholded: see `step`."""
+    V = flatten(E, n)
+    return V + D.reshape(V.shape)
 
 
 @METHODS.register("halrtc")
@@ -61,25 +67,23 @@ class HaLRTC(NuclearMethod):
         return State({"X": X, "E": X, "D": np.zeros((modes, X.size))}, {"k": 0, "beta": self.rho})
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
-        # Y_i = SVT(V_i) with V_i = X - M_i/beta, so D_i = V_i - Y_i = TRUNC(V_i) is all that need be kept, unfolded:
-        # Y_i + M_i/beta = X - D_i, hence X' = X - mean D_i off the mask, and V_i' = E + D_i/growth with
-        # E = X' + (X' - X)/growth. One product per mode and no copy of the multipliers.
+        # Y_i = SVT(V_i) with V_i = X - M_i/beta, so V_i - Y_i = TRUNC(V_i) =: growth D_i is all that need be kept,
+        # unfolded: Y_i + M_i/beta = X - growth D_i, hence X moves by -growth mean D_i off the mask, and the next V_i is
+        # E + D_i with E = X + (the move)/growth. One product per mode, and no copy of the multipliers.
         X, E, D = state.arrays["X"], state.arrays["E"], state.arrays["D"]
         beta = self.growth * state.numbers["beta"]
         alpha, keep = mode_weights(X.shape, self.alpha), self.keep(data)
-        new, total, value = np.empty_like(D), np.zeros_like(X), 0.0
+        new, move, value = np.empty_like(D), np.zeros_like(X), 0.0
         for i, n in enumerate(np.flatnonzero(alpha).tolist()):  # a mode of weight 0 has no say
-            V = flatten(E, n)
-            V = V + (D[i] * (1 / self.growth)).reshape(V.shape)
-            _, s = truncate(V, alpha[n] / beta, keep[n], out=new[i].reshape(V.shape))
-            total += unflatten(new[i], n, X.shape)
+            V = shifted(E, D[i], n)
+            _, s = truncate(V, alpha[n] / beta, keep[n], times=1 / self.growth, out=new[i].reshape(V.shape))
+            move += unflatten(new[i], n, X.shape)
             value += alpha[n] * s[keep[n] :].sum()
-        total *= -1 / len(new)
-        total += X
-        paste(total, data)
-        ahead = (total - X) * (1 / self.growth)
-        ahead += total
-        return State({"X": total, "E": ahead, "D": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
+        move *= ~data.O
+        move *= -1 / len(new)
+        X = self.growth * move + X
+        E = np.add(X, move, out=move)
+        return State({"X": X, "E": E, "D": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         if previous is None or state.numbers["k"] < self.min_iter:

@@ -143,13 +143,17 @@ def svt(M: Array, t: float, keep: int = 0) -> tuple[Array, Array]:
     return (P @ M if wide else M @ P), lowered
 
 
-def truncate(M: Array, t: float, keep: int = 0, out: Array | None = None) -> tuple[Array, Array]:
-    """TRUNC(M, t) = M - SVT(M, t), singular values capped at t (but the first `keep` at 0), and those of the SVT."""
+def truncate(M: Array, t: float, keep: int = 0, *, times: float = 1.0, out: Array | None = None) -> tuple[Array, Array]:
+    """TRUNC(M, t) = M - SVT(M, t), singular values capped at t (but the first `keep` at 0), multiplied by `times`; and
+    the singular values of the SVT.
+    """
     Q, gain, lowered = _directions(M, t, keep)
     if _few(Q, M):
-        return np.subtract(M, _thin(Q, gain, M), out=out), lowered
-    R = -_square(Q, gain)
-    R.flat[:: len(R) + 1] += 1.0
+        rest = np.subtract(M, _thin(Q, gain, M), out=out)
+        rest *= times
+        return rest, lowered
+    R = -times * _square(Q, gain)
+    R.flat[:: len(R) + 1] += times
     return (np.matmul(R, M, out=out) if M.shape[0] <= M.shape[1] else np.matmul(M, R, out=out)), lowered
 
 
