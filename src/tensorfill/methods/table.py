@@ -46,7 +46,7 @@ STIFF = (100.0, 30.0)  # for many components
 SMOOTHER = (10.0, 100.0)  # times the default smoothness
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 LAST = 4  # the last fit, to all entries, goes on for a quarter of the iterations that led there
-BURSTS = 12  # patience with L-BFGS-B, whose one iteration here is a burst of several
+BURSTS = 4  # patience with L-BFGS-B, whose one iteration here is a burst of many
 
 
 @dataclass(frozen=True)
@@ -339,8 +339,8 @@ def longest_of(run: Run) -> int:
 
 def table_solver(given: Solver | str | None, prior: NumericalPrior) -> Solver:
     """The user's; else multiplicative sweeps where x must be positive, for a loss that is steep towards zero leads
-    line searches astray; else L-BFGS-B in short bursts, so that held-out entries are looked at often.
+    line searches astray; else L-BFGS-B in bursts, after each of which held-out entries are looked at.
     """
     if given is not None:
         return SOLVERS.make(given)
-    return Multiplicative() if prior.majoriser and prior.x_domain.low >= 0 else LBFGSB(burst=5, memory=10)
+    return Multiplicative() if prior.majoriser and prior.x_domain.low >= 0 else LBFGSB(burst=20, memory=20)
