@@ -271,3 +271,18 @@ def test_none_is_missing():
         assert obs.values.tolist() == [1, 3, 4, 5, 1]
     done = tfl.complete([[1.0, None, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]], max_iter=5)
     assert np.isfinite(done.completed).all()
+
+
+def test_modes_of_a_table_are_called_as_its_index_and_columns_are():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(np.arange(6.0).reshape(3, 2))
+    assert observe(frame).dims == ("row", "column")
+    assert observe(frame.rename_axis("time")).dims == ("time", "column")
+    assert observe(frame.rename_axis("time").rename_axis("sensor", axis=1)).dims == ("time", "sensor")
+    assert observe(frame.rename_axis("x").rename_axis("x", axis=1)).dims == ("row", "column")
+    assert observe(frame.rename_axis("time"), dims=("a", "b")).dims == ("a", "b")
+
+
+def test_a_single_number_is_no_table():
+    with pytest.raises(ValueError, match=r"data must be an array or a table; got a single float\."):
+        observe(3.0)

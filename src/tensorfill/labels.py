@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.convert import FrameSource, MatrixSource, SeriesSource, XarraySource
+from tensorfill.data.convert import XarraySource
+from tensorfill.data.frames import FrameSource, MatrixSource, SeriesSource
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.convert import FrameSource, cast_like
+from tensorfill.data.convert import cast_like
+from tensorfill.data.frames import FrameSource
 from tensorfill.defaults import smooth_modes
 from tensorfill.labels import labels_of, words
 

@@ -121,7 +121,7 @@ class Observations:
     @classmethod
     def from_pandas(cls, frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
         """From a long table: one column per dimension, one value column; absent rows and NaN are missing."""
-        from tensorfill.data.convert import from_pandas
+        from tensorfill.data.frames import from_pandas
 
         return from_pandas(frame, dims, value, weight=weight)
 
