@@ -95,8 +95,9 @@ def test_saved_and_loaded(tmp_path):
         np.random.default_rng(0).normal(size=(40, 30)) + 50.0,
         np.random.default_rng(0).normal(size=(3, 4)) * UNIT + ZERO,  # too few to tell
         np.full((20, 5), 3.0),
+        np.outer(np.geomspace(1, 30, 12), np.random.default_rng(0).gamma(6.0, 1.0, 80)),
     ],
-    ids=["stations", "ratings", "one unit", "few", "constant"],
+    ids=["stations", "ratings", "one unit", "few", "constant", "sizes"],
 )
 def test_one_unit_for_all(T):
     assert unit_mode(tfl.observe(T.astype(float))) is None

@@ -21,7 +21,8 @@ SMOOTH_BELOW = 0.6  # a mode is smooth if near entries differ less than this sha
 PAIRS = 30  # at least so many neighbouring pairs before believing it
 GRAINY = 0.45  # clean pictures stay below 0.4, at any share observed
 UNITS = 5.0  # slices have units of their own if the widest spreads so many times as much as the narrowest,
-AWAY = 2.0  # and the typical one lies so many spreads away from zero
+AWAY = 2.0  # the typical one lies so many spreads away from zero,
+UNEVEN = 2.5  # and the furthest so many times as far as the nearest
 FEW_PER_SLICE = 10  # entries to tell a spread by
 ROBUST = {"huber": 0.05, "student-t": 0.2}  # what is noise to them, as a part of how the data spread
 LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
@@ -134,8 +135,8 @@ def smooth_modes(obs: Observations) -> tuple[int, ...]:
 def unit_mode(obs: Observations) -> int | None:
     """The mode whose slices are quantities with units of their own (pressure, temperature, rain), if there is one.
 
-    Their spreads differ by more than a factor, and most lie far from zero: amounts of one kind that differ in size
-    (busy and quiet stations) begin at zero, all of them.
+    Their spreads differ by more than a factor, and so does how far from zero they lie, measured by it, most of them
+    far: amounts of one kind that differ in size (busy and quiet stations) spread in proportion to it.
     """
     found: dict[int, float] = {}
     for n, length in enumerate(obs.shape):
@@ -144,7 +145,9 @@ def unit_mode(obs: Observations) -> int | None:
         if length < 2 or np.count_nonzero(seen) < max(2, 0.9 * length):
             continue
         ratio = float(spread[seen].max() / spread[seen].min())
-        if ratio > UNITS and np.median(np.abs(mean[seen]) / spread[seen]) > AWAY and n not in smooth_modes(obs):
+        away = np.abs(mean[seen]) / spread[seen]
+        uneven = away.max() > UNEVEN * away.min()
+        if ratio > UNITS and uneven and np.median(away) > AWAY and n not in smooth_modes(obs):
             found[n] = ratio
     return max(found, key=lambda n: found[n], default=None)
 
