@@ -137,7 +137,14 @@ def on_a_terminal(arguments, cwd, *, until=None, send=None):
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
     process = subprocess.Popen(
-        [COMMAND, *map(str, arguments)], stdout=theirs, stderr=theirs, stdin=theirs, cwd=cwd, env=environment
+        [COMMAND, *map(str, arguments)],
+        stdout=theirs,
+        stderr=theirs,
+        stdin=theirs,
+        cwd=cwd,
+        env=environment,
+        # in the background of a shell Ctrl-C is ignored, and children would ignore it too
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     os.close(theirs)
     text = b""
