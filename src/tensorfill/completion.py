@@ -125,10 +125,10 @@ class Completion:
         """How good the fill is, judged on known entries that were set aside; empty where none were."""
         if not np.isfinite(self.error):
             return ""
-        spread = float(self.observations.values.astype(np.float64).std())
         if "units" in self.settings:
             slices = self.settings["units"]["dim"]
             return f"typical error {self.error:.2g} of the spread of its slice of {slices}, on known entries set aside"
+        spread = float(self.observations.values.astype(np.float64).std())
         bars = "" if self.bars is None else f"; {100 * self.bars.level:.4g}% within {self._typical_bar():.3g}"
         return f"typical error {self.error:.4g} on known entries set aside{bars}; the data spread by {spread:.4g}"
 

@@ -61,16 +61,25 @@ def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -
     share = (share * obs.nnz - whole.sum()) / rest.nnz
     if whole.any() and share < 0.01:
         return rest, obs.subset(whole)
+    kept = _around_moved_gaps(obs, rest, share, rng) if clustered(obs) else None
+    if kept is None:
+        kept, _ = rest.split(share, rng)
+    return kept, obs.subset(~np.isin(obs.flat, kept.flat))
+
+
+def _around_moved_gaps(
+    obs: Observations, rest: Observations, share: float, rng: np.random.Generator
+) -> Observations | None:
+    """What is kept of `rest` when the gaps of `obs` are moved; None if no move hides about the share."""
+    missing = scattered(obs)
     free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED and obs.shape[n] > 1]
-    for _ in range(TRIES if clustered(obs) else 0):
-        out = _under_moved_gaps(rest, scattered(obs), share, free, rng)
+    for _ in range(TRIES):
+        out = _under_moved_gaps(rest, missing, share, free, rng)
         if 0.5 * share <= out.mean() <= min(2 * share, 0.5):
             kept = rest.subset(~out)
             if len(kept.empty_slices()) == len(rest.empty_slices()):
-                break
-    else:
-        kept, _ = rest.split(share, rng)
-    return kept, obs.subset(~np.isin(obs.flat, kept.flat))
+                return kept
+    return None
 
 
 def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> Array:

@@ -212,9 +212,16 @@ class Observations:
 
     def seen(self, mode: int) -> NDArray[np.bool_]:
         """Which slices along a mode have an observed entry, (I_n,)."""
-        seen = np.zeros(self.shape[mode], dtype=bool)
-        seen[self.indices[:, mode]] = True
-        return seen
+        return self._seen[mode]
+
+    @cached_property
+    def _seen(self) -> tuple[NDArray[np.bool_], ...]:
+        """`seen` of every mode; fits ask for it at every iteration."""
+        out = tuple(np.zeros(length, dtype=bool) for length in self.shape)
+        for n, seen in enumerate(out):
+            seen[self.indices[:, n]] = True
+            seen.flags.writeable = False
+        return out
 
     def check_domain(self, domain: Interval, prior: str, advice: str = 'prior="normal"') -> None:
         """Refuse values that the prior cannot produce, naming the first."""

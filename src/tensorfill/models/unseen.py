@@ -28,8 +28,7 @@ def fill_unseen(
         known, unseen = np.flatnonzero(seen), np.flatnonzero(~seen)
         A = np.array(out[n])
         if n in smooth:
-            after = np.clip(np.searchsorted(known, unseen), 1, max(len(known) - 1, 0))
-            left, right = known[np.maximum(after - 1, 0)], known[after]
+            left, right = _nearest(known, unseen)
             share = np.clip((unseen - left) / np.maximum(right - left, 1), 0.0, 1.0)[:, None]
             A[unseen] = (1 - share) * A[left] + share * A[right]
         else:
@@ -40,5 +39,14 @@ def fill_unseen(
 
 def distance_to_seen(obs: Observations, mode: int) -> Array:
     """Steps from each index along a mode to the nearest slice with an observation, (I_n,); 0 where there is one."""
-    known = np.flatnonzero(obs.seen(mode))
-    return np.abs(np.arange(obs.shape[mode])[:, None] - known).min(axis=1)
+    here = np.arange(obs.shape[mode])
+    left, right = _nearest(np.flatnonzero(obs.seen(mode)), here)
+    return np.minimum(np.abs(here - left), np.abs(right - here))
+
+
+def _nearest(known: Array, at: Array) -> tuple[Array, Array]:
+    """Two neighbours among `known` (sorted) around each index: the first or last two beyond the ends, twice the same
+    where only one is known.
+    """
+    after = np.clip(np.searchsorted(known, at), min(1, len(known) - 1), len(known) - 1)
+    return known[np.maximum(after - 1, 0)], known[after]
