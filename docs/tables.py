@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tensorfill._cli.lists import What, rows
+from tensorfill.cli.lists import What, rows
 
 DOCS = Path(__file__).resolve().parent
 TABLE = re.compile(r"(<!-- tensorfill list (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.defaults import GRAINY, default_prior, default_rank, grain, roughness, smooth_modes
+from tensorfill.choose.defaults import GRAINY, default_prior, default_rank, grain, roughness, smooth_modes
 
 
 def mode_means_fill(T):

@@ -11,10 +11,10 @@ import xarray as xr
 from problems import make_problem
 
 import tensorfill as tfl
-from tensorfill.defaults import default_prior, prior_for
+from tensorfill.choose.defaults import default_prior, prior_for
 from tensorfill.interelement.quadratic import Quadratic
 from tensorfill.numerical.base import PRIORS
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, State
 from tensorfill.solvers.fit import Fit
 from tensorfill.solvers.loop import Stopping, run
@@ -446,7 +446,7 @@ def test_the_time_limit_is_that_of_the_whole_contest(monkeypatch):
 
 def test_the_last_fit_goes_on_from_the_winner(monkeypatch):
     """A fit to all entries from another start would end elsewhere, where no held-out entry has looked."""
-    import tensorfill.methods.table as recipe
+    import tensorfill.choose.table as recipe
 
     T, mask = table()
     starts, solve = [], recipe.solve

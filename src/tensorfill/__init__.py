@@ -1,7 +1,6 @@
 """Low-rank tensor completion with numerical priors: fill the holes in multiway data."""
 
 from tensorfill.api import complete as complete
-from tensorfill.completion import Completion as Completion
 from tensorfill.data.convert import observe as observe
 from tensorfill.data.observations import Observations as Observations
 from tensorfill.interelement import *  # noqa: F403  every prior registered there
@@ -11,8 +10,9 @@ from tensorfill.models.init import initial_factors as initial_factors
 from tensorfill.numerical import *  # noqa: F403  every prior registered there
 from tensorfill.problem import DataWarning as DataWarning
 from tensorfill.problem import Problem as Problem
-from tensorfill.record import History as History
-from tensorfill.record import Status as Status
+from tensorfill.result.completion import Completion as Completion
+from tensorfill.result.record import History as History
+from tensorfill.result.record import Status as Status
 from tensorfill.solvers import LBFGSB as LBFGSB
 from tensorfill.solvers import SOLVERS as SOLVERS
 from tensorfill.solvers import Adam as Adam

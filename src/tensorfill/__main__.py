@@ -1,5 +1,5 @@
 """`python -m tensorfill` is the same as `tensorfill`."""
 
-from tensorfill.cli import main
+from tensorfill.cli.main import main
 
 main()

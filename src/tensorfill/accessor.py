@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfill.api import complete
-from tensorfill.completion import Completion
 from tensorfill.data.optional import attempt_import
+from tensorfill.result.completion import Completion
 
 xarray = attempt_import("xarray", "tensorfill.accessor", "xarray")
 

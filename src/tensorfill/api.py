@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensorfill.completion import Completion
+from tensorfill.choose.errorbars import complete_with_bars
 from tensorfill.data.convert import observe
-from tensorfill.errorbars import complete_with_bars
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.registry import did_you_mean
+from tensorfill.result.completion import Completion
 from tensorfill.solvers.loop import Callback
 
 EFFORTS = ("normal", "best")

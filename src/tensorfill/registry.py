@@ -27,8 +27,8 @@ class Registry(Generic[T]):
         self._items: dict[str, type[T]] = {}
         self._unlisted: dict[str, type[T]] = {}
 
-    def register(self, name: str, *, listed: bool = True) -> Callable[[type[T]], type[T]]:
-        """Class decorator: make the class available under `name`.
+    def register(self, name: str, *, listed: bool = True, at: int | None = None) -> Callable[[type[T]], type[T]]:
+        """Class decorator: make the class available under `name`, at the end of the list or `at` a place in it.
 
         An unlisted class is found by its name (so that a saved one loads), but is not among the names to
         choose from: it cannot be made without arguments.
@@ -40,6 +40,10 @@ class Registry(Generic[T]):
                 msg = f"{self.kind} {name!r} is registered already, as {taken.__name__}."
                 raise ValueError(msg)
             (self._items if listed else self._unlisted)[name] = cls
+            if at is not None:
+                names = [n for n in self._items if n != name]
+                names.insert(at, name)
+                self._items = {n: self._items[n] for n in names}
             cls.name = name  # type: ignore[attr-defined]
             return cls
 

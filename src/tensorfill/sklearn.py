@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.api import complete
+from tensorfill.choose.defaults import default_prior, default_smooth, prior_for, unit_mode
+from tensorfill.choose.newrows import Rows
+from tensorfill.choose.units import Units
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
-from tensorfill.defaults import default_prior, default_smooth, prior_for, unit_mode
-from tensorfill.methods.units import Units
-from tensorfill.newrows import Rows
 from tensorfill.numerical.base import NumericalPrior
 
 attempt_import("sklearn.base", "TensorImputer", "sklearn")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tensorfill.bench.cells import Cell, CellFile, Report, Row, Watcher, run_cells, write_text
 from tensorfill.bench.pictures import Picture, choose, find
 from tensorfill.bench.table1 import check_numbers, fill, remember
-from tensorfill.defaults import SHORT
+from tensorfill.choose.defaults import SHORT
 from tensorfill.methods import METHODS
 from tensorfill.numerical.continuous import Normal
 

@@ -14,9 +14,8 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
-from tensorfill._cli.problem import BAD_USAGE, INTERRUPTED, Problem, as_problem
-from tensorfill._cli.progress import clock
 from tensorfill.bench.cells import Progress, Report
+from tensorfill.terminal import BAD_USAGE, INTERRUPTED, Problem, as_problem, clock
 
 T = TypeVar("T")
 

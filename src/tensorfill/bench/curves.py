@@ -17,12 +17,13 @@ from tensorfill.bench.metrics import psnr
 from tensorfill.bench.pictures import Picture
 from tensorfill.bench.plans import RATE, Drawn, Effort, Plan, alpha_unit, main_picture, save
 from tensorfill.bench.table1 import fill, warm_up
-from tensorfill.completion import Completion
+from tensorfill.choose.defaults import default_rank, default_ridge, default_smooth
 from tensorfill.data.observations import Observations
-from tensorfill.defaults import default_rank, default_ridge, default_smooth, interelement_priors
+from tensorfill.interelement.quadratic import penalties
 from tensorfill.models.cp import CP
 from tensorfill.problem import Problem
-from tensorfill.record import History, Status
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import History, Status
 from tensorfill.solvers.base import SOLVERS, State
 from tensorfill.solvers.fit import solve
 from tensorfill.solvers.loop import Callback, Stopping
@@ -63,7 +64,7 @@ def figure4(pictures: Sequence[Picture], out: Path, effort: Effort, seed: int) -
 def _draw_alphas(rows: Sequence[Row], path: Path) -> Path:
     import matplotlib as mpl
 
-    from tensorfill._panels import BLUE, COLOURS, MISSING, STYLE, new_figure
+    from tensorfill.show.panels import BLUE, COLOURS, MISSING, STYLE, new_figure
 
     rows = sorted(rows, key=lambda r: float(r["alpha"]))
     x, y = (np.array([float(r[c]) for r in rows]) for c in ("alpha", "psnr"))
@@ -155,7 +156,7 @@ def one_problem(T: Array, mask: NDArray[np.bool_]) -> Problem:
     obs = Observations.from_dense(T, mask=mask)
     prior = Poisson()
     smooth = default_smooth(obs, prior)
-    priors = interelement_priors(obs, smooth, default_ridge(obs, prior))
+    priors = penalties(obs.ndim, smooth, default_ridge(obs, prior))
     rank = default_rank(obs, tuple(smooth))
     return Problem(obs, rank=rank, prior=prior, interelement=priors, dtype=np.float32, quiet=True)
 
@@ -223,7 +224,7 @@ def verdict(rows: Sequence[Row]) -> str:
 def _draw_traces(rows: Sequence[Row], names: Sequence[str], path: Path) -> Path:
     import matplotlib as mpl
 
-    from tensorfill._panels import COLOURS, MISSING, STYLE, new_figure
+    from tensorfill.show.panels import COLOURS, MISSING, STYLE, new_figure
 
     with mpl.rc_context(STYLE):
         figure = new_figure(8.0, 4.4)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill import view
+from tensorfill.show import view
 
 Array = NDArray[Any]
 

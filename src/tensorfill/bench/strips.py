@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill import view
 from tensorfill.bench import layout
 from tensorfill.bench.cells import Cell, CellFile, Row
 from tensorfill.bench.metrics import peak_of
@@ -17,6 +16,7 @@ from tensorfill.bench.pictures import Picture
 from tensorfill.bench.plans import RATE, Drawn, Effort, Plan, main_picture, save
 from tensorfill.bench.table1 import Filled, fill
 from tensorfill.data.files import read, write
+from tensorfill.show import view
 
 Array = NDArray[Any]
 
@@ -157,7 +157,7 @@ def _draw(out: Path, folder: str, strips: Sequence[Strip], titles: Sequence[str]
     """A grid: a row per strip, columns original, incomplete, and one per setting, with its PSNR."""
     import matplotlib as mpl
 
-    from tensorfill._panels import STYLE, new_figure
+    from tensorfill.show.panels import STYLE, new_figure
 
     columns = 2 + len(titles)
     tall = sum(p.truth.shape[0] / p.truth.shape[1] for p, _, _ in strips)

@@ -23,10 +23,10 @@ from tensorfill.bench import paper
 from tensorfill.bench.cells import Cell, CellFile, Report, Watcher, log, run_cells, write_text
 from tensorfill.bench.metrics import peak_of, psnr, ssim
 from tensorfill.bench.pictures import Picture, choose
-from tensorfill.completion import Completion
 from tensorfill.data.files import FileError
 from tensorfill.methods import METHODS
-from tensorfill.record import Status
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
 
 Array = NDArray[Any]
 

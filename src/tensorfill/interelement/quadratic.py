@@ -7,7 +7,7 @@ changes. Systems are solved in float64 whatever the dtype of A, and the answer i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -223,3 +223,17 @@ def _difference_matrix(n: int, periodic: bool) -> Any:
     ones = np.ones(len(rows))
     i, j = np.concatenate([rows, rows]), np.concatenate([rows, (rows + 1) % n])
     return coo_array((np.concatenate([-ones, ones]), (i, j)), shape=(len(rows), n)).tocsr()
+
+
+def penalties(ndim: int, smooth: Mapping[int, float], ridge: float) -> dict[int, InterElementPrior]:
+    """The usual pair for each of `ndim` modes: QuadraticVariation(smooth[n]) where it is named, Ridge(ridge) on all."""
+    out: dict[int, InterElementPrior] = {}
+    for n in range(ndim):
+        parts: list[InterElementPrior] = []
+        if smooth.get(n, 0) > 0:
+            parts.append(QuadraticVariation(smooth[n]))
+        if ridge > 0:
+            parts.append(Ridge(ridge))
+        if parts:
+            out[n] = parts[0] if len(parts) == 1 else parts[0] + parts[1]
+    return out

@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
 from tensorfill.methods.checks import check_whole
-from tensorfill.record import Status
 from tensorfill.registry import Registry
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 from tensorfill.solvers.loop import Callback, Stopping
 from tensorfill.solvers.loop import run as run_loop

@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, ArrayMethod, Dense, Run
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.modes import long_modes
 from tensorfill.models.cp import CP
-from tensorfill.record import Status
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State, pack
 from tensorfill.solvers.fit import ENDED_EARLY
 

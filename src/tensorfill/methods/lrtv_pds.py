@@ -15,7 +15,7 @@ from tensorfill.methods.checks import check_above, keep_as_tuples
 from tensorfill.methods.differences import reflected_adjoint, reflected_difference
 from tensorfill.methods.nuclear import NuclearMethod, has_channels, mean_filled, mode_weights, paste
 from tensorfill.methods.thresholding import fold, svt, unfold
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 
 Array = NDArray[Any]

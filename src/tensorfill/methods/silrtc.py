@@ -13,7 +13,7 @@ from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above, keep_as_tuples
 from tensorfill.methods.nuclear import NuclearMethod, mean_filled, mode_weights, paste, relative_change
 from tensorfill.methods.thresholding import fold, spectral_norm, svt, unfold
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 
 Array = NDArray[Any]

@@ -19,7 +19,7 @@ from tensorfill.methods.base import METHODS, ArrayMethod, Dense
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.modes import long_modes
 from tensorfill.models.cp import CP
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 
 Array = NDArray[Any]

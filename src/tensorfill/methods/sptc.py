@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
-from tensorfill.defaults import SHORT, interelement_priors
+from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.base import METHODS, Method, Run
+from tensorfill.methods.modes import long_modes
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.problem import Problem
+from tensorfill.result.completion import Completion
 from tensorfill.solvers.fit import solve
 from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.onestep import OneStep
@@ -23,7 +24,7 @@ class SPTC(Method):
 
     Parameters
     ----------
-    smooth : {mode: rho}; by default rho 10 on every mode of 8 entries or more: 10, 10, 0 for a colour picture
+    smooth : {mode: rho}; by default rho 10 on every mode longer than 4: 10, 10, 0 for a colour picture
     rank, epsilon : R and epsilon of Algorithm 3
     alpha : step size, or "auto"
     prior : Poisson in the paper; any other gives that instance of the framework
@@ -44,10 +45,10 @@ class SPTC(Method):
     def complete(self, obs: Observations, run: Run) -> Completion:
         prior = PRIORS.make(self.prior)
         if self.smooth is None:
-            rho = {n: 10.0 for n, length in enumerate(obs.shape) if length >= SHORT}
+            rho = dict.fromkeys(long_modes(obs.shape), 10.0)
         else:
             rho = {obs.mode(k): float(v) for k, v in self.smooth.items()}
-        problem = Problem(obs, rank=self.rank, prior=prior, interelement=interelement_priors(obs, rho, 0.0))
+        problem = Problem(obs, rank=self.rank, prior=prior, interelement=penalties(obs.ndim, rho, 0.0))
         done = solve(
             problem,
             OneStep(alpha=self.alpha, epsilon=self.epsilon, project=prior.x_domain.low >= 0),

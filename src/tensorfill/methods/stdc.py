@@ -20,7 +20,7 @@ from tensorfill.methods.base import METHODS, ArrayMethod, Dense
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.modes import long_modes
 from tensorfill.methods.thresholding import safe_svd, unfold
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 
 Array = NDArray[Any]

@@ -15,7 +15,7 @@ from tensorfill.methods.checks import check_above, check_one_of, keep_as_tuples
 from tensorfill.methods.differences import circular_adjoint, circular_difference, circular_spectrum
 from tensorfill.methods.nuclear import mean_filled, paste
 from tensorfill.methods.thresholding import prox_tubal
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 
 Array = NDArray[Any]

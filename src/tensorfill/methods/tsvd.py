@@ -13,7 +13,7 @@ from tensorfill.methods.base import METHODS, Dense
 from tensorfill.methods.checks import check_above, check_one_of
 from tensorfill.methods.nuclear import NuclearMethod, paste
 from tensorfill.methods.thresholding import prox_tubal
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 
 Array = NDArray[Any]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.record import Status
 from tensorfill.registry import Registry
+from tensorfill.result.record import Status
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.atomic import replacing
-from tensorfill.record import Row, Status
+from tensorfill.result.record import Row, Status
 from tensorfill.solvers.base import State
 
 

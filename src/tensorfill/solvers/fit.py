@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.completion import Completion
 from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
 from tensorfill.problem import Problem
-from tensorfill.record import Status
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State
 from tensorfill.solvers.loop import Callback, Outcome, Stopping, run
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.models.init import unit
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tensorfill.record import History, Row, Status
+from tensorfill.result.record import History, Row, Status
 from tensorfill.solvers.base import Procedure, State
 from tensorfill.solvers.checkpoint import Memory, load, save
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.record import Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Behind the command line. With cli.py and bench/cli.py the only importers of typer and rich."""

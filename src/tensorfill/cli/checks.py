@@ -1,0 +1,120 @@
+"""Checks of what the user typed and named, before any work begins."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorfill.choose.defaults import prior_for
+from tensorfill.data.files import FileError, Loaded
+from tensorfill.data.formats.cells import WHOLE
+from tensorfill.data.formats.long import dim_names
+from tensorfill.data.formats.output import check_place
+from tensorfill.data.observations import Observations
+from tensorfill.numerical import PRIORS
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.registry import did_you_mean
+from tensorfill.terminal import BAD_USAGE, Problem
+
+
+def check_free(path: str, *, store: bool = False) -> None:
+    """Is there a directory to write to, and may we?"""
+    target = Path(os.path.realpath(path))
+    if path == "-" or (target.exists() and not target.is_file() and not target.is_dir()):
+        return
+    check_place(target, store=store)
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(13, "permission denied", path)
+
+
+LOWEST = {"rank": 1, "max_iter": 1, "seed": 0}
+
+
+def check_numbers(**given: float | None) -> None:
+    """Refuse a rank, a limit or a seed that makes no sense."""
+    for name, number in given.items():
+        low = LOWEST.get(name)
+        if number is None or (number > 0 if low is None else number >= low):
+            continue
+        must = "> 0" if low is None else f">= {low}"
+        msg = f"--{name.replace('_', '-')} must be {must}; got {number:g}."
+        raise Problem(msg, BAD_USAGE)
+
+
+def mode_and_weight(text: str) -> tuple[int | str, float]:
+    """`row=10` or `0=10`."""
+    name, sign, number = text.rpartition("=")
+    try:
+        weight = float(number)
+    except ValueError:
+        weight = math.nan
+    if not (sign and name and math.isfinite(weight) and weight >= 0):
+        msg = f"--smooth must be MODE=RHO with RHO >= 0, e.g. row=10 or 0=10; got {text!r}."
+        raise Problem(msg, BAD_USAGE)
+    return (int(name) if name.lstrip("-").isdigit() else name), weight
+
+
+def number_or_text(text: str) -> float | str:
+    """What --missing-value means: a number, or a text that stands for missing in a table."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def prior_of(text: str, obs: Observations | None = None) -> NumericalPrior | str:
+    """`poisson`, `binomial(4)` or `student-t(nu=3)`; numbers that are not given are left to the data, once there."""
+    name, _, rest = text.partition("(")
+    cls = PRIORS[name]
+    if cls.name not in PRIORS:  # found by its name, but made from a function
+        msg = f"--prior {cls.name} must be made in Python; choose one of {', '.join(PRIORS)}."
+        raise Problem(msg, BAD_USAGE)
+    if rest.strip() in ("", ")"):
+        return name
+    known = [f.name for f in dataclasses.fields(cls) if f.init]
+    order = [f.name for f in dataclasses.fields(cls) if f.init and not f.kw_only]
+    given: dict[str, float] = {}
+    inside, end, after = rest.rpartition(")")
+    parts = [part.strip() for part in inside.split(",")]
+    for k, part in enumerate(parts if end and not after.strip() else [""]):
+        key, sign, number = part.rpartition("=")
+        key = key.strip() if sign else (order[k] if k < len(order) else "")
+        if key not in known or key in given:
+            must = f"takes {' and '.join(known)}" if known else "takes no numbers"
+            msg = f"--prior {cls.name} {must}; got {text!r}.{did_you_mean(key, known)}"
+            raise Problem(msg, BAD_USAGE)
+        try:
+            given[key] = float(number) if not WHOLE.fullmatch(number.strip()) else int(number)
+        except ValueError as error:
+            msg = f"--prior must be a name, or a name and numbers like {cls.name}({known[0]}=2); got {text!r}."
+            raise Problem(msg, BAD_USAGE) from error
+    return cls(**given) if obs is None else dataclasses.replace(prior_for(obs, cls.name), **given)
+
+
+def coordinates(listed: Loaded, loaded: Loaded) -> Any:
+    """Coordinates in `loaded` of the entries that `listed` holds; labels are matched by what they say."""
+    if listed.indices is None or len(listed.shape) != len(loaded.shape):
+        msg = f"it must list entries by {len(loaded.shape)} coordinates each: a .tns file, or a table like the input."
+        raise FileError(msg)
+    where = listed.indices.copy()
+    for n, dim in enumerate(dim_names(loaded)):
+        if listed.labels:
+            known = (loaded.labels or {}).get(dim)
+            at = None if known is None else {str(label): i for i, label in enumerate(known)}
+            new = [_count(str(label)) if at is None else at.get(str(label), -1) for label in listed.labels[dim]]
+            where[:, n] = np.array(new)[where[:, n]]
+    outside = np.flatnonzero(((where < 0) | (where >= np.array(loaded.shape))).any(axis=1))
+    if outside.size:
+        msg = f"its entry {int(outside[0]) + 1} lies outside the data, which have shape {loaded.shape}."
+        raise FileError(msg)
+    return where
+
+
+def _count(label: str) -> int:
+    """The place that a label means along a mode without labels, from 0; -1 for none."""
+    return int(label) if label.isdecimal() else -1

@@ -1,0 +1,98 @@
+"""`tensorfill demo`: a photograph with most of its numbers taken away, and what came out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tensorfill.api import EFFORTS, complete
+from tensorfill.cli.checks import check_numbers
+from tensorfill.cli.progress import Progress, planned
+from tensorfill.data.atomic import replacing
+from tensorfill.data.convert import observe
+from tensorfill.data.formats.output import naming
+from tensorfill.data.masks import random_entries
+from tensorfill.data.samples import photograph
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
+from tensorfill.show.view import psnr
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the user asked for."""
+
+    out: str = "out/demo.png"
+    missing: float = 80.0
+    effort: str = "normal"
+    seed: int = 0
+    report: str | None = None
+    max_iter: int | None = None
+    seconds: float | None = None
+    quiet: bool = False
+    as_json: bool = False
+    command: str = "tensorfill demo"
+
+    def run(self) -> int:
+        """Do it; returns the exit code."""
+        check_numbers(max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
+        if not 0 <= self.missing < 100:
+            msg = f"--missing must be a percentage from 0 up to, but not including, 100; got {self.missing:g}."
+            raise Problem(msg, BAD_USAGE)
+        if self.effort not in EFFORTS:
+            msg = f"--effort must be {' or '.join(EFFORTS)}; got {self.effort!r}."
+            raise Problem(msg, BAD_USAGE)
+        truth = photograph()
+        mask = random_entries(truth.shape, self.missing / 100, self.seed)
+        with as_problem(BAD_DATA):
+            for path in (self.out, self.report):
+                if path is not None:
+                    with naming(path, "write"):
+                        Path(path).parent.mkdir(parents=True, exist_ok=True)
+            obs = observe(truth, mask, dims=("row", "column", "channel"))
+            method = "auto-best" if self.effort == "best" else "auto"
+            total = planned(method, {}, obs, self.max_iter)
+            with Progress("completing a photograph", total, limit=self.seconds, show=not self.quiet) as progress:
+                done = self._fit(obs, progress)
+            ratio = psnr(done.estimate, truth, mask)
+            with naming(self.out, "write"), replacing(self.out) as file:
+                done.plot(truth=truth).savefig(file, format="png", dpi=160, bbox_inches="tight", pad_inches=0.08)
+            if self.report is not None:
+                from tensorfill.show.report import write_report
+
+                with naming(self.report, "write"):
+                    title = f"A photograph, {self.missing:g} % of it missing"
+                    write_report(done, self.report, command=self.command, truth=truth, title=title)
+        self.tell(done, ratio)
+        return INTERRUPTED if done.status is Status.INTERRUPTED else OK
+
+    def _fit(self, obs: object, progress: Progress) -> Completion:
+        try:
+            return complete(
+                obs,
+                effort=self.effort,
+                seed=self.seed,
+                callback=progress,
+                max_iter=self.max_iter,
+                seconds=self.seconds,
+            )
+        except KeyboardInterrupt as error:
+            msg = "interrupted before there was anything to write."
+            raise Problem(msg, INTERRUPTED) from error
+
+    def tell(self, done: Completion, ratio: float) -> None:
+        """Always, unless told to be quiet: this is what a demonstration is for."""
+        if self.as_json:
+            from tensorfill.show.summary import facts
+
+            print(json.dumps({**facts(done), "psnr": ratio, "output": self.out, "report": self.report}, indent=2))
+        elif not self.quiet:
+            from tensorfill.cli.show import lines_about, summary
+
+            lines = [line for line in lines_about(done) if line[0] != "how good"]
+            lines += [("how good", f"PSNR {ratio:.2f} dB against the photograph itself"), ("picture", self.out)]
+            if self.report is not None:
+                lines.append(("report", self.report))
+            summary(f"A photograph with {self.missing:g} % of its numbers missing", lines, good=done.status.ok)

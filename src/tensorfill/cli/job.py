@@ -1,0 +1,319 @@
+"""`tensorfill complete`, step by step: check, read, fit, write, tell. Every failure is a Problem with one sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorfill.api import EFFORTS, complete, settings_of
+from tensorfill.cli.checks import check_free, check_numbers, coordinates, mode_and_weight, number_or_text, prior_of
+from tensorfill.cli.progress import Progress, planned
+from tensorfill.data.files import FileError, FileWarning, Loaded, format_of, read, read_list, read_mask, write
+from tensorfill.data.formats.base import match_rows
+from tensorfill.data.formats.opening import choose_out
+from tensorfill.data.formats.output import naming
+from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.methods import METHODS
+from tensorfill.problem import DataWarning
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
+
+LEVEL = 0.9  # of --error-bars
+TRIAL = 4_000_000  # up to so many entries the output is tried out before the fit
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the user asked for; names as on the command line."""
+
+    source: str
+    out: str
+    mask: str | None = None
+    prior: str | None = None
+    rank: int | None = None
+    smooth: tuple[str, ...] = ()
+    method: str = "auto"
+    effort: str = "normal"
+    seed: int = 0
+    report: str | None = None
+    error_bars: str | None = None
+    unrounded: bool = False
+    missing_value: str | None = None
+    dims: str | None = None
+    value: str | None = None
+    variable: str | None = None
+    alpha_missing: bool = False
+    format: str | None = None
+    at: str | None = None
+    checkpoint: str | None = None
+    resume: bool = False
+    max_iter: int | None = None
+    seconds: float | None = None
+    quiet: bool = False
+    as_json: bool = False
+    command: str = ""
+
+    def run(self) -> int:
+        """Do it; returns the exit code."""
+        with as_problem(BAD_USAGE):
+            settings = self.settings()
+        with as_problem(BAD_DATA), noting() as notes:
+            loaded = self.load()
+            obs = loaded.observations()
+            if self.unrounded:
+                loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
+        with as_problem(BAD_USAGE):
+            for mode in settings.get("smooth", {}):
+                obs.mode(mode)
+            if self.prior is not None:
+                settings["prior"] = prior_of(self.prior, obs)
+        with as_problem(BAD_DATA):
+            indices = self.places(loaded)
+            self.check_out(loaded, obs, indices)
+            self.check_gaps(obs)
+            with noting(DataWarning) as warned:
+                done = self.fit(obs, settings)
+            self.write(done, loaded, indices)
+            if self.error_bars is not None and done.bars is not None:
+                write_bars(self.error_bars, done, loaded)
+            notes = [*loaded.notes, *notes, *warned, *self.notes(loaded)]
+            if self.report is not None:
+                self.write_report(done, loaded, notes)
+        self.tell(done, notes)
+        return INTERRUPTED if done.status is Status.INTERRUPTED else OK
+
+    # --- before -------------------------------------------------------------------------------------------------
+
+    @property
+    def method_name(self) -> str:
+        return "auto-best" if self.method == "auto" and self.effort == "best" else self.method
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the method that were given; refuses what does not go together."""
+        self._check_streams()
+        if self.effort not in EFFORTS:
+            msg = f"--effort must be {' or '.join(EFFORTS)}; got {self.effort!r}."
+            raise Problem(msg, BAD_USAGE)
+        if self.effort == "best" and self.method not in ("auto", "auto-best"):
+            msg = f"--effort best belongs to --method auto; got --method {self.method}."
+            raise Problem(msg, BAD_USAGE)
+        if self.resume and self.checkpoint is None:
+            msg = "--resume needs --checkpoint F, the file to go on from."
+            raise Problem(msg, BAD_USAGE)
+        check_numbers(rank=self.rank, max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
+        cls = METHODS[self.method_name]
+        known = settings_of(cls)
+        smooth = dict(mode_and_weight(text) for text in self.smooth)
+        prior = None if self.prior is None else prior_of(self.prior)
+        given = {"prior": prior, "rank": self.rank, "smooth": smooth or None}
+        settings = {k: v for k, v in given.items() if v is not None}
+        for key in settings:
+            if key not in known:
+                able = ", ".join(n for n, c in METHODS.items() if key in settings_of(c))
+                msg = f"--{key} means nothing for method {self.method_name}; it does for {able}."
+                raise Problem(msg, BAD_USAGE)
+        cls(**settings)
+        return settings
+
+    def _check_streams(self) -> None:
+        if self.out == "-" and self.as_json:
+            msg = "-o - and --json both write to standard output; choose one."
+            raise Problem(msg, BAD_USAGE)
+        ins = [f for f in (self.source, self.mask, self.at) if f == "-"]
+        if len(ins) > 1:
+            msg = 'only one of IN, --mask and --at can be "-", standard input.'
+            raise Problem(msg, BAD_USAGE)
+
+    def load(self) -> Loaded:
+        """The data, with what --mask leaves of them."""
+        dims = None if self.dims is None else [d.strip() for d in self.dims.split(",")]
+        loaded = read(
+            self.source,
+            dims=dims,
+            value=self.value,
+            variable=self.variable,
+            missing_value=None if self.missing_value is None else number_or_text(self.missing_value),
+            alpha_missing=self.alpha_missing,
+            format=self.format if self._format_is_for_input else None,
+        )
+        if self.mask is None:
+            return loaded
+        masked = loaded.with_mask(read_mask(self.mask, loaded.shape))
+        if not masked.observed().any():
+            msg = f"{self.mask} leaves no known entry of {self.source}."
+            raise Problem(msg, BAD_DATA)
+        return masked
+
+    @property
+    def _format_is_for_input(self) -> bool:
+        """--format is for the names that do not say it; where both do, it corrects that of the input."""
+        return format_of(self.source) is None or format_of(self.out) is not None
+
+    @property
+    def out_format(self) -> str | None:
+        return self.format if format_of(self.out) is None else None
+
+    def places(self, loaded: Loaded) -> Any:
+        """The coordinates (n, N) that --at names, or None for all entries."""
+        if self.at is None:
+            if loaded.size > DENSE_LIMIT:
+                sentence = (
+                    f"the completed tensor would hold {loaded.size:.2g} numbers, and {DENSE_LIMIT:.2g} is the limit; "
+                    "name the entries you want with --at F."
+                )
+                raise Problem(sentence, BAD_DATA)
+            return None
+        listed = read_list(self.at, loaded)
+        with naming(self.at, "read"):
+            return coordinates(listed, loaded)
+
+    def check_out(self, loaded: Loaded, obs: Observations, indices: Any) -> None:
+        """Refuse before the fit, not after an hour of it, what cannot be written."""
+        with naming(self.out, "write"):
+            kind = choose_out(self.out, loaded, self.out_format)
+            if self.out == "-" and not kind.streams:
+                msg = f"{kind.title} cannot be sent through a stream; give a file name."
+                raise FileError(msg)
+            if self.unrounded and kind.whole:
+                msg = f"{kind.title} holds whole numbers, and --unrounded makes fractions; write .npy, .csv or .tif."
+                raise FileError(msg)
+            check_free(self.out, store=kind.name == "zarr")
+            if indices is not None:
+                kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
+            elif kind.streams and loaded.size <= TRIAL:
+                dtype = loaded.dtype
+                trial = loaded.restore(obs.dense(fill=float(np.median(obs.values)), dtype=np.float64))
+                kind.write(io.BytesIO(), trial.astype(dtype, copy=False), loaded)
+        if self.error_bars is not None:
+            with naming(self.error_bars, "write"):
+                kind = choose_out(self.error_bars, loaded, None)
+                if kind.whole:
+                    msg = f"{kind.title} holds whole numbers, and error bars are fractions; write .npy, .csv or .tif."
+                    raise FileError(msg)
+                check_free(self.error_bars, store=kind.name == "zarr")
+        for other in (self.report, self.checkpoint):
+            if other is not None:
+                with naming(other, "write"):
+                    check_free(other)
+
+    def check_gaps(self, obs: Observations) -> None:
+        """Refuse data without a gap: most likely the gaps were not told."""
+        if obs.nnz == obs.size:
+            name = "standard input" if self.source == "-" else self.source
+            msg = (
+                f"{name} has no missing entry: nothing to fill. Mark what is missing by NaN, --mask F or "
+                "--missing-value V."
+            )
+            raise Problem(msg, BAD_DATA)
+
+    # --- the fit ------------------------------------------------------------------------------------------------
+
+    def fit(self, obs: Observations, settings: Mapping[str, Any]) -> Completion:
+        """The completion."""
+        total = planned(self.method_name, settings, obs, self.max_iter)
+        name = "standard input" if self.source == "-" else Path(self.source).name
+        progress = Progress(f"completing {name}", total, limit=self.seconds, show=not self.quiet)
+        with progress:
+            try:
+                return complete(
+                    obs,
+                    method=self.method,
+                    effort=self.effort,
+                    seed=self.seed,
+                    callback=progress if progress.shown else None,
+                    checkpoint=self.checkpoint,
+                    resume=self.resume,
+                    max_iter=self.max_iter,
+                    seconds=self.seconds,
+                    error_bars=None if self.error_bars is None else LEVEL,
+                    **settings,
+                )
+            except KeyboardInterrupt as error:
+                sentence = "interrupted before there was anything to write."
+                raise Problem(sentence, INTERRUPTED) from error
+
+    # --- after --------------------------------------------------------------------------------------------------
+
+    def write(self, done: Completion, loaded: Loaded, indices: Any) -> None:
+        if indices is None:
+            completed = numbers(done) if self.unrounded else np.asarray(done.completed)
+            write(self.out, completed, loaded, format=self.out_format)
+            return
+        values = np.asarray(done.at(indices), dtype=np.float64)
+        obs = done.observations
+        row = match_rows(obs.indices, indices, obs.shape)
+        values[row >= 0] = obs.values[row[row >= 0]]
+        write(self.out, values, loaded, format=self.out_format, indices=indices)
+
+    def notes(self, loaded: Loaded) -> list[str]:
+        """What the user should know about the file that was written."""
+        kind = choose_out(self.out, loaded, self.out_format)
+        return [kind.note] if kind.note else []
+
+    def write_report(self, done: Completion, loaded: Loaded, notes: Sequence[str]) -> None:
+        from tensorfill.show.report import write_report
+
+        assert self.report is not None
+        name = "standard input" if self.source == "-" else Path(self.source).name
+        with naming(self.report, "write"):
+            write_report(done, self.report, command=self.command, title=name, labels=loaded.labels, notes=notes)
+
+    def tell(self, done: Completion, notes: Sequence[str]) -> None:
+        """The summary: for machines, for people on a terminal, or nothing."""
+        if done.status is Status.INTERRUPTED:
+            print(f"tensorfill: interrupted; the best so far is in {self._out_name}.", file=sys.stderr)
+        if self.as_json:
+            from tensorfill import __version__
+            from tensorfill.show.summary import facts
+
+            where = {"input": self.source, "output": self.out, "report": self.report, "error_bars": self.error_bars}
+            print(json.dumps({**facts(done), **where, "notes": list(notes), "version": __version__}, indent=2))
+        elif not self.quiet and self.out != "-" and sys.stdout.isatty():
+            from tensorfill.cli.show import lines_about, summary
+
+            lines = [*lines_about(done), *(("note", note) for note in notes), ("written", self._out_name)]
+            more = {"error bars": self.error_bars, "report": self.report}
+            lines += [(word, path) for word, path in more.items() if path is not None]
+            summary(f"{self.source} → {self.out}", lines, good=done.status.ok)
+
+    @property
+    def _out_name(self) -> str:
+        return "standard output" if self.out == "-" else self.out
+
+
+@contextmanager
+def noting(kind: type[Warning] = FileWarning) -> Iterator[list[str]]:
+    """A list that what is warned of inside goes into, each once; other warnings are not for the user."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+        notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kind))
+
+
+def numbers(done: Completion) -> Any:
+    """What is known and the model's mean elsewhere, full shape: not rounded, whatever the data are."""
+    out = np.array(done.estimate, dtype=np.float64)
+    out.reshape(-1)[done.observations.flat] = done.observations.values
+    return out
+
+
+def write_bars(path: str, done: Completion, loaded: Loaded) -> None:
+    """How far the truth may be from each number, as floats: the longer side of the interval, which ends where the
+    data can.
+    """
+    assert done.bars is not None
+    (low, high), middle = done.interval, numbers(done)
+    reach = np.maximum(high - middle, middle - low).astype(done.bars.half.dtype)
+    like = replace(loaded.floating(reach.dtype), values=reach, mask=None, indices=None, values_coo=None)
+    write(path, reach, like)

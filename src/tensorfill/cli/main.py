@@ -1,0 +1,210 @@
+"""The command line. Heavy imports are inside the commands, so that --help is quick."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from tensorfill import __version__
+from tensorfill.bench.cli import app as bench_app
+from tensorfill.cli.lists import What
+from tensorfill.terminal import BAD_USAGE, INTERRUPTED, Problem
+
+app = typer.Typer(
+    name="tensorfill",
+    help="Fill the gaps in pictures, video, tables and other multiway data.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: half as long, and quicker
+    invoke_without_command=True,
+)
+app.add_typer(bench_app, name="bench")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tensorfill {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(BAD_USAGE)
+
+
+def _run(job: Any) -> NoReturn:
+    """Run it and end with its exit code; a Problem is one sentence on standard error."""
+    try:
+        code = job.run()
+    except Problem as problem:
+        typer.echo(f"tensorfill: {problem.sentence}", err=True)
+        code = problem.code
+    except KeyboardInterrupt:
+        typer.echo("tensorfill: interrupted.", err=True)
+        code = INTERRUPTED
+    raise typer.Exit(code)
+
+
+def whole(text: str) -> int:
+    """A whole number; the sentence goes on from the name of the option."""
+    try:
+        return int(text)
+    except ValueError as error:
+        msg = f"must be a whole number, like 10; got {text!r}."
+        raise typer.BadParameter(msg) from error
+
+
+def real(text: str) -> float:
+    """A number; the same."""
+    try:
+        return float(text)
+    except ValueError as error:
+        msg = f"must be a number, like 2.5; got {text!r}."
+        raise typer.BadParameter(msg) from error
+
+
+# Options that more than one command has
+Seed = Annotated[int, typer.Option(metavar="S", parser=whole, help="Everything random follows from it.")]
+Effort = Annotated[str, typer.Option(metavar="normal|best", help="best: pictures and video take a few times longer.")]
+MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after so many iterations.")]
+Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after so many seconds.")]
+Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
+
+
+@app.command()
+def complete(
+    source: Annotated[str, typer.Argument(metavar="IN", help="File to complete; - for standard input.")],
+    out: Annotated[
+        str,
+        typer.Option("--out", "-o", metavar="OUT", help="Where to; its ending says the format. - for standard output."),
+    ],
+    mask: Annotated[
+        str | None, typer.Option(metavar="F", help="Picture or array: zero (black) = missing, else (white) = known.")
+    ] = None,
+    prior: Annotated[
+        str | None,
+        typer.Option(metavar="P", help="What kind of numbers these are, e.g. poisson, binomial(4); see: list priors."),
+    ] = None,
+    rank: Annotated[int | None, typer.Option(metavar="R", parser=whole, help="Rank of the model.")] = None,
+    smooth: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),
+    ] = None,
+    method: Annotated[str, typer.Option(metavar="M", help="See: tensorfill list methods.")] = "auto",
+    effort: Effort = "normal",
+    seed: Seed = 0,
+    report: Report = None,
+    error_bars: Annotated[
+        str | None,
+        typer.Option(
+            metavar="F", help="Write there how far off each filled entry may be: 90 % are nearer. Twice the time."
+        ),
+    ] = None,
+    unrounded: Annotated[
+        bool,
+        typer.Option("--unrounded", help="Write the model's numbers as they are, also for whole-number data."),
+    ] = False,
+    missing_value: Annotated[
+        str | None,
+        typer.Option(metavar="V", help="This means missing, besides NaN: a number, e.g. -999; in tables also a text."),
+    ] = None,
+    dims: Annotated[
+        str | None, typer.Option(metavar="a,b,c", help="Table: its dimension columns. Array: names of its modes.")
+    ] = None,
+    value: Annotated[str | None, typer.Option(metavar="v", help="Table: its value column.")] = None,
+    variable: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Which array of a file with several (.npz .mat .nc .zarr).")
+    ] = None,
+    alpha_missing: Annotated[bool, typer.Option("--alpha-missing", help="Transparent pixels are missing.")] = False,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="F", help="Format, where a name does not say it; see: tensorfill list formats."),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="F", help="Write only the entries listed there (.tns, or a table like IN).")
+    ] = None,
+    checkpoint: Annotated[str | None, typer.Option(metavar="F", help="Save the run there as it goes.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    max_iter: MaxIter = None,
+    seconds: Seconds = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fill the gaps in a file. NaN, blank cells and absent rows are gaps; so is what --mask or --missing-value says.
+
+    Ctrl-C stops the run and writes the best so far.
+    """
+    from tensorfill.cli.job import Job
+
+    given = {k: v for k, v in locals().items() if k not in ("Job", "smooth")}
+    _run(Job(**given, smooth=tuple(smooth or ()), command=shlex.join(["tensorfill", *sys.argv[1:]])))
+
+
+@app.command()
+def demo(
+    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The picture to write.")] = "out/demo.png",
+    missing: Annotated[float, typer.Option(metavar="P", parser=real, help="Percent of the numbers to take away.")] = 80,
+    effort: Effort = "normal",
+    seed: Seed = 0,
+    report: Report = None,
+    max_iter: MaxIter = None,
+    seconds: Seconds = None,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Complete a photograph most of which is missing, and show what came out."""
+    from tensorfill.cli.demo import Demo
+
+    given = {k: v for k, v in locals().items() if k != "Demo"}
+    _run(Demo(**given, command=shlex.join(["tensorfill", *sys.argv[1:]])))
+
+
+@app.command("list")
+def list_(what: Annotated[str, typer.Argument(metavar="|".join(What), help="What to list.")] = "") -> None:
+    """Show what there is to choose from."""
+    from tensorfill.cli.lists import List
+
+    _run(List(what))
+
+
+# typer brings its own copy of click, or uses click itself, depending on its version
+ClickException: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def _sentence(error: Any) -> str:
+    """What is wrong with an option: our own words after its name, or else typer's."""
+    names: list[str] = getattr(getattr(error, "param", None), "opts", [])
+    if names and error.message.startswith("must be "):
+        return f"{names[0]} {error.message}"
+    return str(error.format_message())
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """The command `tensorfill`: runs and exits."""
+    try:
+        code = app(args=arguments, prog_name="tensorfill", standalone_mode=False)
+        sys.stdout.flush()
+    except ClickException as error:  # a mistake on the command line
+        path = getattr(getattr(error, "ctx", None), "command_path", None) or "tensorfill"
+        print(f"tensorfill: {_sentence(error)} Try: {path} --help", file=sys.stderr)
+        code = BAD_USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        print("tensorfill: interrupted.", file=sys.stderr)
+        code = INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its exit
+        code = 1
+    sys.exit(code or 0)

@@ -1,0 +1,107 @@
+"""A progress bar on standard error: iteration, held-out error or objective, time left. Silent unless on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, SpinnerColumn, TextColumn
+from rich.progress import Progress as RichProgress
+
+from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.result.record import History
+from tensorfill.terminal import clock
+
+RECENT = 20  # iterations over which the pace is taken
+
+
+def planned(method: str, settings: Mapping[str, Any], obs: Observations, max_iter: int | None) -> int | None:
+    """How many iterations a fit takes at most, or None if nobody knows."""
+    from tensorfill.choose.defaults import smooth_modes
+    from tensorfill.choose.field import EVALUATIONS
+    from tensorfill.choose.table import STOPPING
+    from tensorfill.methods import METHODS
+
+    if max_iter is not None:
+        return max_iter
+    made: Any = METHODS[method](**settings)
+    if hasattr(made, "limit"):
+        return int(made.limit())
+    if getattr(made, "max_iter", None):
+        return int(made.max_iter)
+    if not method.startswith("auto"):
+        return None
+    smooth = smooth_modes(obs) if made.smooth is None else made.smooth
+    field = len(smooth) >= 2 and obs.size <= DENSE_LIMIT // 4
+    passes = made.default_passes if made.passes is None else made.passes
+    return EVALUATIONS + passes if field else STOPPING.max_iter
+
+
+def time_left(history: History, total: int | None, limit: float | None) -> float | None:
+    """Seconds until the planned end, at the pace of the last iterations; the time limit may come first."""
+    rows = history.rows
+    last = rows[-1]
+    ends = [] if limit is None else [limit - last.seconds]
+    first = rows[-min(len(rows), RECENT)]
+    if total is not None and last.iteration > first.iteration:
+        ends.append((total - last.iteration) * (last.seconds - first.seconds) / (last.iteration - first.iteration))
+    return min(ends, default=None)
+
+
+class Progress:
+    """A callback for `complete`, and the bar it moves."""
+
+    def __init__(self, what: str, total: int | None, *, limit: float | None = None, show: bool = True) -> None:
+        console = Console(stderr=True)
+        self.shown = show and console.is_terminal
+        self.total, self.limit, self.fits = total, limit, 0
+        self.bar = RichProgress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[iteration]}"),
+            TextColumn("[dim]{task.fields[error]}"),
+            TextColumn("[cyan]{task.fields[left]}"),
+            console=console,
+            transient=True,
+            disable=not self.shown,
+        )
+        self.what = what
+        self.task = self.bar.add_task(what, total=total, iteration="starting", error="", left="")
+
+    def __enter__(self) -> Progress:
+        if self.shown:
+            self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self.shown:
+            self.bar.stop()
+
+    def __call__(self, state: Any, history: History) -> None:
+        """After every iteration."""
+        if not self.shown:
+            return
+        row = history.rows[-1]
+        if row.iteration == 0:  # some methods fit more than once, and the count begins anew
+            self.fits += 1
+        total = self.total if self.total is not None and row.iteration <= self.total else None
+        left = time_left(history, total, self.limit)
+        self.bar.update(
+            self.task,
+            description=self.what + (f", fit {self.fits}" if self.fits > 1 else ""),
+            completed=row.iteration,
+            total=total,
+            iteration=f"iteration {row.iteration}" + (f"/{total}" if total else ""),
+            error=self._error(row.value, row.held_out),
+            left="" if left is None else f"{clock(left)} left",
+        )
+
+    @staticmethod
+    def _error(value: float, held_out: float) -> str:
+        if math.isfinite(held_out):
+            return f"held-out error {held_out:.4g}"
+        return f"objective {value:.5g}" if math.isfinite(value) else ""

@@ -1,0 +1,61 @@
+"""What is printed: the summary of a run and the lists, for people on a terminal and for programs in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from tensorfill.show.summary import model_words, quality, size_words
+
+if TYPE_CHECKING:
+    from tensorfill.result.completion import Completion
+
+
+def lines_about(done: Completion) -> list[tuple[str, str]]:
+    """What to say about a run: (word, text)."""
+    obs = done.observations
+    return [
+        ("status", done.status.sentence.replace("max_iter", "--max-iter")),
+        ("data", size_words(done)),
+        ("known", f"{obs.nnz:,} of {obs.size:,} entries ({obs.share:.1%}); {obs.size - obs.nnz:,} filled in"),
+        ("method", done.method + (f": {model_words(done)}" if done.prior is not None else "")),
+        ("run", f"{done.iterations} iterations, {done.seconds:.1f} s"),
+        ("how good", quality(done)),
+    ]
+
+
+def summary(title: str, lines: Sequence[tuple[str, str]], *, good: bool = True) -> None:
+    """One screen on standard output: a panel on a terminal, plain lines otherwise."""
+    console = Console()
+    if not console.is_terminal:
+        print(title)
+        for word, text in lines:
+            print(f"  {word:<9} {text}")
+        return
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for word, text in lines:
+        style = ("green" if good else "yellow") if word == "status" else ""
+        grid.add_row(word, Text(text, style=style))
+    console.print(Panel.fit(grid, title=Text(title, style="bold"), title_align="left", border_style="dim"))
+
+
+def listing(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table on a terminal; in a pipe one line each, separated by tabs, without a header."""
+    console = Console()
+    if not console.is_terminal:
+        for row in rows:
+            print("\t".join(row))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2))
+    for k, name in enumerate(head):
+        table.add_column(name, style="cyan" if k == 0 else "", no_wrap=k == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)

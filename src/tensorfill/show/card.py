@@ -1,0 +1,111 @@
+"""A Completion as a small HTML card, for notebooks."""
+
+from __future__ import annotations
+
+import base64
+import io
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.show import view
+from tensorfill.show.summary import model_words, size_words
+
+if TYPE_CHECKING:
+    from tensorfill.result.completion import Completion
+
+STYLE = (
+    "font:13px/1.5 system-ui,sans-serif;border:1px solid rgba(128,128,128,.35);border-radius:10px;"
+    "padding:12px 14px;max-width:640px;display:flex;gap:14px;align-items:flex-start;flex-wrap:wrap"
+)
+SIDE = 150  # pixels of a thumbnail
+
+
+def png_uri(rgb: NDArray[np.uint8]) -> str:
+    """A picture (H, W, 3) as a data: address."""
+    from PIL import Image
+
+    out = io.BytesIO()
+    Image.fromarray(rgb).save(out, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def thumbnails(done: Completion) -> list[tuple[str, NDArray[np.uint8]]]:
+    """Small pictures of what was known and of what came out: [(caption, (h, w, 3) uint8)]."""
+    pictures = view.before_and_after(done)
+    if pictures is not None:
+        place = _place(pictures[2])
+        return [(f"known{place}", _shrink(pictures[0])), (f"completed{place}", _shrink(pictures[1]))]
+    import matplotlib as mpl
+
+    sheet = view.sheets(done, 1)[0]
+    low, high = view.colour_range([sheet])
+    out = []
+    for caption, values in (("known", sheet.given), ("completed", sheet.completed)):
+        rgb = mpl.colormaps["viridis"](np.clip((np.nan_to_num(values, nan=low) - low) / (high - low), 0, 1))[..., :3]
+        rgb[np.isnan(values)] = 0.77
+        rgb = np.rint(255 * (rgb[::-1] if sheet.upward else rgb)).astype(np.uint8)
+        for axis in (0, 1):  # each by itself: a few long series keep all of them
+            rgb = rgb.swapaxes(0, axis)[:: _step(rgb.shape[axis])].swapaxes(0, axis)
+        out.append((caption + _place(sheet), np.ascontiguousarray(rgb)))
+    return out
+
+
+def _place(sheet: view.Sheet) -> str:
+    """Which slice it is, as more than one could be shown."""
+    return f", {sheet.title}" if sheet.title else ""
+
+
+def _shrink(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    step = _step(max(rgb.shape[:2]))
+    return np.ascontiguousarray(rgb[::step, ::step])
+
+
+def _step(length: int) -> int:
+    return -(-length // (2 * SIDE))  # two pixels per point, for sharp screens
+
+
+def _height(done: Completion, rgb: NDArray[np.uint8]) -> int:
+    """Pixels on the screen: pictures keep their shape, heat maps are made readable."""
+    height = SIDE * rgb.shape[0] / rgb.shape[1]
+    return round(height if view.picture_axes(done.observations) else float(np.clip(height, 80, 1.5 * SIDE)))
+
+
+def _pixels(rgb: NDArray[np.uint8]) -> str:
+    """Few pixels are shown as pixels, many as a photograph."""
+    return "" if max(rgb.shape) > SIDE else ";image-rendering:pixelated"
+
+
+def html(done: Completion) -> str:
+    """The card."""
+    obs = done.observations
+    rows: list[tuple[str, Any]] = [
+        ("data", f"{size_words(done)}; {obs.nnz:,} of {obs.size:,} known ({obs.share:.1%})"),
+        ("run", f"{done.iterations} iterations, {done.seconds:.2f} s"),
+    ]
+    if done.prior is not None:
+        rows.insert(1, ("model", model_words(done)))
+    values = done.history["value"] if len(done.history) else np.array([])
+    if len(values) and np.isfinite(values[-1]):
+        rows.append(("objective", f"{values[0]:.6g} → {values[-1]:.6g}"))
+    if done.quality:
+        rows.append(("how good", done.quality))
+    table = "".join(
+        f'<tr><td style="opacity:.65;padding:0 10px 0 0;text-align:left;vertical-align:top">{escape(k)}</td>'
+        f'<td style="padding:0;text-align:left">{escape(str(v))}</td></tr>'
+        for k, v in rows
+    )
+    pictures = "".join(
+        f'<figure style="margin:0"><img alt="{escape(caption)}" src="{png_uri(rgb)}" style="display:block;'
+        f'width:{SIDE}px;height:{_height(done, rgb)}px;border-radius:6px{_pixels(rgb)}">'
+        f'<figcaption style="opacity:.65;font-size:11px;max-width:{SIDE}px">{escape(caption)}</figcaption></figure>'
+        for caption, rgb in thumbnails(done)
+    )
+    return (
+        f'<div style="{STYLE}"><div style="flex:1 1 260px"><div style="font-weight:600">Completion by '
+        f'{escape(done.method)}</div><div style="margin:2px 0 6px">{escape(done.status.sentence)}</div>'
+        f'<table style="border-collapse:collapse;font-size:12px;background:none">{table}</table></div>'
+        f'<div style="display:flex;gap:8px">{pictures}</div></div>'
+    )

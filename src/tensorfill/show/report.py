@@ -1,0 +1,297 @@
+"""write_report: what happened in a run, as one HTML page that needs nothing but itself."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensorfill.data.atomic import replacing
+from tensorfill.show import plots, summary, view
+from tensorfill.show.card import png_uri
+from tensorfill.show.labels import labels_of, words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from tensorfill.result.completion import Completion
+
+Array = NDArray[Any]
+Labels = Mapping[str, Sequence[Any] | Array]
+
+INK = "#010203"  # stands for the page's own text colour, light or dark, while matplotlib draws
+DRAWN: dict[Any, Any] = {
+    **{key: INK for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")},
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "none",
+}
+# Nothing may be fetched: what the page shows is in the page.
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def write_report(
+    done: Completion,
+    path: str | Path,
+    *,
+    command: str | None = None,
+    truth: ArrayLike | None = None,
+    title: str | None = None,
+    labels: Labels | None = None,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write the page to `path`, whole or not at all.
+
+    Parameters
+    ----------
+    command : the command that made it, shown on the page
+    truth : the complete data where they are known, full shape: the difference is then the error
+    title : of the page, e.g. the name of the file
+    labels : {dimension name: labels along it}, instead of those that the data carry
+    notes : sentences to show beside the result
+    """
+    known = None if truth is None else np.asarray(truth)
+    marks = labels_of(done.observations, labels)
+    text = page(done, command=command, truth=known, title=title, labels=marks, notes=notes)
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def page(
+    done: Completion,
+    *,
+    command: str | None,
+    truth: Array | None,
+    title: str | None,
+    labels: Labels,
+    notes: Sequence[str] = (),
+) -> str:
+    """The page as text."""
+    assets = files("tensorfill.show") / "assets"
+    name = title or "Completed tensor"
+    body = [
+        _header(done, name, truth, notes),
+        _what(done, truth, labels),
+        _section("How the run went", *_history(done)),
+        _section("What the model found along each mode", *_factors(done, labels)),
+        _section("Where the model is least sure", *_sure(done, labels)),
+        _section("How it was made", *_made(done, command)),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(name)} · tensorfill</title>\n"
+        f"<style>\n{(assets / 'report.css').read_text('utf-8')}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(body)
+        + f"\n</main>\n<script>\n{(assets / 'report.js').read_text('utf-8')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _section(heading: str, *parts: str) -> str:
+    return f"<section>\n<h2>{escape(heading)}</h2>\n" + "\n".join(parts) + "\n</section>"
+
+
+def _p(text: str, kind: str = "") -> str:
+    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+
+
+# --- parts --------------------------------------------------------------------------------------------------------
+
+
+def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[str]) -> str:
+    obs = done.observations
+    chips = [
+        ("data", summary.size_words(done)),
+        ("known", f"{obs.nnz:,} of {obs.size:,} ({obs.share:.1%})"),
+        ("method", done.method),
+        *([("prior", done.prior.name)] if done.prior is not None else []),
+        *([("rank", str(done.rank))] if done.rank else []),
+        ("time", f"{done.seconds:.1f} s, {done.iterations} iterations"),
+    ]
+    if truth is not None:
+        what, number = summary.error_against(done, truth)
+        chips.insert(0, (what, f"{number:.4g}"))
+    items = "".join(f"<li>{escape(k)} <b>{escape(v)}</b></li>" for k, v in chips)
+    kind = "status" if done.status.ok else "status notok"
+    return (
+        f"<header>\n<h1>{escape(name)}</h1>\n{_p(done.status.sentence, kind)}\n{_p(summary.quality(done))}\n"
+        + "".join(_p(f"Note: {note}") for note in notes)
+        + f'<ul class="chips">{items}</ul>\n</header>'
+    )
+
+
+def _what(done: Completion, truth: Array | None, labels: Labels) -> str:
+    """Before, after and the difference."""
+    pictures = view.before_and_after(done)
+    if pictures is None:
+        return _section("Before and after", _chart(plots.plot, done, truth=truth, labels=labels))
+    before, after, sheet = pictures
+    crisp = _crisp(before)
+    after_class = f'class="after{" crisp" if crisp else ""}"'
+    place = f" ({sheet.title})" if sheet.title else ""
+    slider = (
+        f'<figure><div class="compare"><img{crisp} alt="before" src="{png_uri(before)}">'
+        f'<img {after_class} alt="after" src="{png_uri(after)}">'
+        '<input type="range" min="0" max="100" value="50" step="1" aria-label="Before on the left, after on the right">'
+        '<div class="bar"></div><span class="tag left">before</span><span class="tag right">after</span></div>'
+        f"<figcaption>Drag, or use the arrow keys{escape(place)}.</figcaption></figure>"
+    )
+    picture, caption = _difference(done, sheet, truth)
+    still = (
+        f'<figure class="still"><img{crisp} alt="difference" src="{png_uri(picture)}">'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+    parts = [f'<div class="pair">{slider}{still}</div>']
+    if view.kind(done) == "video":
+        parts.append(_chart(plots.plot, done, truth=truth, labels=labels))
+    return _section("Before, after and the difference", *parts)
+
+
+def _crisp(rgb: Array) -> str:
+    """Few pixels are shown as pixels, many as a photograph."""
+    return ' class="crisp"' if max(rgb.shape[:2]) <= 200 else ""
+
+
+def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tuple[NDArray[np.uint8], str]:
+    """With the truth, how far off; without it, what was added."""
+    limits = view.value_range(done)
+    if truth is None:
+        added = np.where(sheet.observed, limits[0], sheet.completed)
+        return view.to_rgb(added, limits), "Difference: what was filled in; known entries are black."
+    from tensorfill.show.panels import cut_of
+
+    error = np.abs(sheet.completed - cut_of(truth, sheet, done))
+    rgb, top = _heat(error.mean(axis=2) if error.ndim == 3 else error)
+    return rgb, f"Difference to the truth: black is 0, brightest {top:.3g} or more."
+
+
+def _history(done: Completion) -> list[str]:
+    out = [_chart(plots.plot_history, done)]
+    if done.quality:
+        out.append(_p(f"The model that was kept: {done.quality}."))
+    else:
+        out.append(_p("No entries were held out in this run: all of them went into the model.", "soft"))
+    return out
+
+
+def _factors(done: Completion, labels: Labels) -> list[str]:
+    if done.factors is None:
+        return [_p(f"Method {done.method} works on the whole array and has no factors to show.", "soft")]
+    text = (
+        "Each component is a product of one curve per mode; they add up to the model. The strongest are shown, scaled "
+        "to a largest value of 1."
+    )
+    return [_p(text, "soft"), _chart(plots.plot_factors, done, labels=labels)]
+
+
+def _sure(done: Completion, labels: Labels) -> list[str]:
+    found = summary.spread(done)
+    if isinstance(found, str):
+        return [_p(found, "soft")]
+    dims = done.observations.dims
+    head = "".join(f"<th>{escape(d)}</th>" for d in dims) + "<th>filled in</th><th>90 % of such entries</th>"
+    rows = ""
+    for where, low, high, mean in zip(found.where, found.low, found.high, found.mean, strict=True):
+        cells = "".join(f"<td>{escape(_label(labels, d, int(i)))}</td>" for d, i in zip(dims, where, strict=True))
+        rows += f'<tr>{cells}<td class="number">{mean:.4g}</td><td class="number">{low:.4g} to {high:.4g}</td></tr>'
+    widest = f"The widest of {found.looked_at:,} filled entries looked at:"
+    if found.measured:
+        text = (
+            f"Error bars: {found.coverage:.0%} of the unknown entries lie within theirs, as measured on known entries "
+            f"that a run of its own did not see. {widest}"
+        )
+    else:
+        fits = 0.83 <= found.coverage <= 0.97
+        verdict = "" if fits else " So take the widths as a ranking, not as probabilities."
+        assert done.prior is not None
+        text = (
+            f"How far single entries scatter around the model, as the prior {done.prior.name} has it; the model's own "
+            f"error is not in it (complete with error bars for that). Of the known entries {found.coverage:.0%} lie "
+            f"inside their interval of 90 %.{verdict} {widest}"
+        )
+    table = f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
+    picture = _sure_picture(done)
+    return [_p(text), table if picture is None else f'<div class="side">{table}{picture}</div>']
+
+
+def _sure_picture(done: Completion) -> str | None:
+    """Of a picture, a map of how wide the intervals of the filled entries are."""
+    if view.picture_axes(done.observations) is None:
+        return None
+    sheet = view.sheets(done, 1)[0]
+    low, high = summary.interval(done, sheet.coordinates)
+    width = np.where(sheet.observed, 0.0, (high - low).reshape(sheet.given.shape))
+    width = width.mean(axis=2) if width.ndim == 3 else width
+    rgb, top = _heat(width)
+    return (
+        f'<figure class="still"><img{_crisp(rgb)} alt="interval widths" src="{png_uri(rgb)}"><figcaption>Width of the '
+        f"intervals where it was filled in: black is 0 (or known), brightest {top:.3g} or more.</figcaption></figure>"
+    )
+
+
+def _heat(values: Array) -> tuple[NDArray[np.uint8], float]:
+    """Numbers >= 0 as colours from black, (H, W, 3), and the number that is brightest."""
+    import matplotlib as mpl
+
+    top = float(np.quantile(values, 0.995)) or float(values.max()) or 1.0
+    return np.rint(255 * mpl.colormaps["magma"](np.clip(values / top, 0, 1))[..., :3]).astype(np.uint8), top
+
+
+def _label(labels: Labels, dim: str, i: int) -> str:
+    text = words(np.asarray(labels[dim]), [i])[0] if dim in labels else str(i)
+    return text if text == str(i) else f"{text} ({i})"
+
+
+def _made(done: Completion, command: str | None) -> list[str]:
+    from importlib.metadata import version
+
+    facts = summary.facts(done)
+    rows = {"method": done.method, "prior": facts["prior"], **facts["settings"]}
+    rows |= {"stopped": f"{facts['status']}, after {done.iterations} iterations and {done.seconds:.2f} s"}
+    rows |= {"tensorfill": version("tensorfill"), "numpy": np.__version__}
+    table = "".join(f"<tr><th>{escape(str(k))}</th><td>{escape(_setting(v))}</td></tr>" for k, v in rows.items())
+    start = [f"<pre>{escape(command)}</pre>"] if command else []
+    return [*start, f'<div class="scroll"><table>{table}</table></div>']
+
+
+def _setting(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(_rounded(value))
+
+
+def _rounded(value: Any) -> Any:
+    """Numbers in four digits, for reading; `done.settings` has them in full."""
+    if isinstance(value, dict):
+        return {k: _rounded(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+# --- charts -------------------------------------------------------------------------------------------------------
+
+
+def _chart(draw: Any, done: Completion, **options: Any) -> str:
+    """A plot as SVG within the page, in the page's own text colour."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({**DRAWN, "svg.hashsalt": f"{draw.__name__} {done.method}"}):
+        return f'<div class="chart" role="img" aria-label="{draw.__name__}">{svg(draw(done, **options))}</div>'
+
+
+def svg(figure: Figure) -> str:
+    """A figure as an SVG element without a fixed size."""
+    out = io.BytesIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue().decode()
+    text = text[text.index("<svg") :].replace(INK, "currentColor")
+    return re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text))

@@ -1,0 +1,223 @@
+"""A Completion in words and plain numbers: what the command line, the card and the report say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensorfill.data.convert import cast_like
+from tensorfill.show import view
+
+if TYPE_CHECKING:
+    from tensorfill.result.completion import Completion
+
+Array = NDArray[Any]
+
+MOST = 200_000  # so many entries are enough for a mean
+INTERVAL = 0.9
+
+
+def _some(done: Completion, most: int = MOST) -> tuple[Array, Array]:
+    """(coordinates, values) of the observations, or of `most` of them, evenly picked."""
+    obs = done.observations
+    pick = slice(None) if obs.nnz <= most else np.linspace(0, obs.nnz - 1, most).astype(np.intp)
+    return obs.indices[pick], obs.values[pick].astype(np.float64)
+
+
+def misfit(done: Completion) -> tuple[float, float]:
+    """(root mean square of estimate - value, standard deviation of the values), at the observed entries."""
+    where, t = _some(done)
+    error = np.asarray(done.at(where), dtype=np.float64) - t
+    return float(np.sqrt(np.mean(error**2))), float(t.std())
+
+
+def size_words(done: Completion) -> str:
+    """`row 200 x column 160 x channel 3`."""
+    obs = done.observations
+    return " x ".join(f"{d} {n}" for d, n in zip(obs.dims, obs.shape, strict=True))
+
+
+def model_words(done: Completion) -> str:
+    """`poisson, rank 60`; `normal (sigma 10.8), rank 1`; empty for methods without a prior."""
+    if done.prior is None:
+        return ""
+    try:
+        given = done.prior.settings()
+    except ValueError:  # a loss of the user's own, made of functions
+        given = {}
+    given = {k: v for k, v in given.items() if k != "floor"}  # how it goes on outside its domain is of no interest here
+    settings = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items())
+    return done.prior.name + (f" ({settings})" if settings else "") + (f", rank {done.rank}" if done.rank else "")
+
+
+def error_against(done: Completion, truth: ArrayLike) -> tuple[str, float]:
+    """How far the answer is from the truth: ("PSNR in dB", ...) for pictures, else ("RMSE of filled entries", ...)."""
+    given = np.asarray(truth)
+    if given.shape != done.observations.shape:
+        msg = f"truth must have the shape of the data, {done.observations.shape}; got {given.shape}."
+        raise ValueError(msg)
+    observed = done.observations.mask
+    if view.picture_axes(done.observations) is not None:
+        return "PSNR in dB", view.psnr(done.estimate, given, observed, view.value_range(done)[1])
+    error = (done.estimate - given.astype(np.float64))[~observed]
+    return "RMSE of filled entries", float(np.sqrt(np.mean(error**2))) if error.size else 0.0
+
+
+def quality(done: Completion) -> str:
+    """What can honestly be said about how good it is, in a sentence or two."""
+    if done.quality:
+        return f"{done.quality[0].upper()}{done.quality[1:]}."
+    parts = []
+    off, spread = misfit(done)
+    if off <= 1e-6 * max(spread, 1e-300):
+        parts.append("The model meets every known entry exactly, which says nothing about the filled ones.")
+    else:
+        parts.append(
+            f"The model is within {off:.3g} (root mean square) of the known entries, which spread by {spread:.3g}; "
+            "expect filled entries to be further off."
+        )
+    return " ".join(parts)
+
+
+def facts(done: Completion) -> dict[str, Any]:
+    """The numbers of a run, JSON-able; None where a number is not known."""
+    obs, history = done.observations, done.history
+    values = history["value"] if len(history) else np.array([])
+    values = values[np.isfinite(values)]
+    off, spread = misfit(done)
+    return {
+        "status": str(done.status),
+        "ok": done.status.ok,
+        "sentence": done.status.sentence,
+        "quality": quality(done),
+        "method": done.method,
+        "prior": None if done.prior is None else {"name": done.prior.name, **_plain(done.prior.settings())},
+        "rank": done.rank,
+        "shape": list(obs.shape),
+        "dims": list(obs.dims),
+        "observed": obs.nnz,
+        "filled": obs.size - obs.nnz,
+        "iterations": done.iterations,
+        "seconds": _number(done.seconds),
+        "objective": _number(values[-1]) if len(values) else None,
+        "held_out": _number(done.held_out),
+        "held_out_rmse": _number(done.error),
+        "rmse_observed": _number(off),
+        "sd_observed": _number(spread),
+        "settings": _plain(dict(done.settings)),
+    }
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold; anything else as text."""
+    if isinstance(value, dict):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, bool | str | int) or value is None:
+        return value
+    if isinstance(value, float | np.number):
+        return _number(value)
+    return str(value)
+
+
+# --- where the model is least sure --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """How far single entries may be off: by the error bars of the run, or else as they scatter under its prior.
+
+    Attributes
+    ----------
+    measured : from error bars?
+    coverage : share of the known entries that lie in their own interval of 90 %; for error bars, their level
+    where, low, high, mean : the filled entries with the widest intervals, widest first: (k, N), (k,), (k,), (k,)
+    looked_at : how many filled entries were compared
+    """
+
+    measured: bool
+    coverage: float
+    where: Array
+    low: Array
+    high: Array
+    mean: Array
+    looked_at: int
+
+
+def interval(done: Completion, where: Array) -> tuple[Array, Array]:
+    """The error bars, or else the central 90 % of the prior, at the coordinates (k, N): (low, high), around the
+    estimate and inside what the data's type can hold.
+    """
+    dtype = view.source_dtype(done.observations)
+    ends = (-np.inf, np.inf)
+    if dtype is not None and dtype.kind in "iu":
+        ends = (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
+    if done.bars is not None:
+        low, high = (end[tuple(np.asarray(where).T)] for end in done.interval)
+    else:
+        assert done.prior is not None
+        x = np.asarray(done.model.at(where), dtype=np.float64)
+        # where the estimate was refined after the fit, the model's own mean is elsewhere
+        shift = 0.0 if done.dense is None else np.asarray(done.at(where), dtype=np.float64) - done.prior.mean(x)
+        low, high = (done.prior.quantile(x, q) + shift for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
+    return np.clip(low, *ends).astype(np.float64), np.clip(high, *ends).astype(np.float64)
+
+
+def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str:
+    """Where single entries scatter most; or a sentence saying why that cannot be told."""
+    where = _filled(done, most)
+    if not len(where):
+        return "Nothing was missing."
+    if done.bars is None and (why := _no_spread(done)):
+        return why
+    low, high = interval(done, where)
+    width = high - low
+    widest = np.argsort(-width, kind="stable")[:count]
+    return Spread(
+        measured=done.bars is not None,
+        coverage=_coverage(done, most) if done.bars is None else done.bars.level,
+        where=where[widest],
+        low=low[widest],
+        high=high[widest],
+        mean=np.asarray(cast_like(done.at(where[widest]), view.data_dtype(done.observations)), dtype=np.float64),
+        looked_at=len(where),
+    )
+
+
+def _no_spread(done: Completion) -> str:
+    """Why a run without error bars says nothing about the spread; empty if it does."""
+    if done.prior is None or done.factors is None:
+        return f"Method {done.method} gives numbers without a distribution, so nothing is said about their spread."
+    if done.prior.location:  # its scale is that of the data, not of what the model leaves
+        return "Ask for error bars (error_bars=0.9) to see how far off single entries may be, and which most."
+    if not done.prior.has("quantile"):
+        return f"The prior {done.prior.name} has no quantiles, so nothing is said about the spread."
+    return ""
+
+
+def _coverage(done: Completion, most: int) -> float:
+    """Share of the known entries inside their own interval."""
+    known, t = _some(done, most)
+    low, high = interval(done, known)
+    return float(np.mean((t >= low) & (t <= high)))
+
+
+def _filled(done: Completion, most: int) -> Array:
+    """Coordinates of missing entries, (k, N): all, or about `most` drawn at random."""
+    obs = done.observations
+    if obs.size <= 8 * most:
+        where = np.argwhere(~obs.mask)
+        return where if len(where) <= most else where[np.linspace(0, len(where) - 1, most).astype(np.intp)]
+    rng = np.random.default_rng(0)
+    drawn = np.stack([rng.integers(n, size=most) for n in obs.shape], axis=1)
+    from tensorfill.data.formats.base import match_rows
+
+    return drawn[match_rows(obs.indices, drawn, obs.shape) < 0]

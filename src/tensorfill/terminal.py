@@ -1,0 +1,44 @@
+"""What every command shares: an end as one sentence and an exit code, and times as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+class Problem(Exception):
+    """A sentence for the user and the exit code that goes with it."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.sentence, self.code = sentence, code
+
+
+@contextmanager
+def as_problem(code: int) -> Iterator[None]:
+    """Sentences of the library (and of a full memory or disk) become a Problem."""
+    from tensorfill.data.files import FileError
+    from tensorfill.data.formats.output import reason
+
+    try:
+        yield
+    except Problem:
+        raise
+    except OSError as error:
+        where = f"cannot use {error.filename}: " if error.filename else ""
+        msg = f"{where}{reason(error)}."
+        raise Problem(msg, BAD_DATA) from error
+    except MemoryError as error:
+        raise Problem(str(error) or "there is not enough memory for this tensor.", BAD_DATA) from error
+    except (FileError, ValueError, TypeError, ImportError) as error:
+        raise Problem(str(error), code) from error
+
+
+def clock(seconds: float) -> str:
+    """`0:07`, `12:30`, `1:02:03`."""
+    whole = max(math.ceil(seconds), 0)
+    hours, minutes = whole // 3600, whole // 60 % 60
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"

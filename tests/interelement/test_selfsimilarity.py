@@ -1,0 +1,268 @@
+"""The self-similarity filter, and the refinement of a completion by it."""
+
+import numpy as np
+import pytest
+
+from tensorfill.choose.non_local import default_denoiser, default_sigmas, proximal_step, refine
+from tensorfill.interelement.selfsimilarity import SelfSimilarity
+from tensorfill.numerical.base import PRIORS
+
+SMALL = SelfSimilarity(patch=4, stride=3, group=16, radius=6)
+
+
+def texture(H=40, W=36, channels=(3,)):
+    """A repetitive picture, 0..200, with channels that differ in gain and level."""
+    y, x = np.mgrid[:H, :W]
+    base = 60.0 * (np.sin(2 * np.pi * x / 8) * np.cos(2 * np.pi * y / 10) > 0) + 3.0 * y
+    gain = 0.5 + 0.5 * np.random.default_rng(7).random(channels)
+    return base.reshape(H, W, *[1] * len(channels)) * gain + 10.0 * gain
+
+
+def holes(shape, rate=0.6, seed=0):
+    return np.random.default_rng(seed).random(shape) >= rate
+
+
+def flat_start(T, M):
+    """Every missing entry at the mean of the data."""
+    return np.where(M, T, T[M].mean())
+
+
+def rms(X, T, where=...):
+    return float(np.sqrt(np.mean((X - T)[where] ** 2)))
+
+
+@pytest.mark.parametrize("channels", [(), (3,), (7,), (3, 4)])
+def test_noise_goes_and_the_picture_stays(channels):
+    T = texture(channels=channels)
+    noisy = T + 10.0 * np.random.default_rng(1).standard_normal(T.shape)
+    Z = SMALL.denoise(noisy, 10.0)
+    assert Z.shape == T.shape
+    assert rms(Z, T) < 0.75 * rms(noisy, T)
+
+
+@pytest.mark.parametrize("channels", [(), (3,), (7,), (3, 4)])
+def test_data_fill_the_rest(channels):
+    T = texture(channels=channels)
+    M = holes(T.shape, 0.5)
+    X0 = flat_start(T, M)
+    X = refine(T, M, X0, denoiser=SMALL)
+    assert X.shape == T.shape
+    assert np.array_equal(X[M], T[M])
+    assert rms(X, T, ~M) < 0.5 * rms(X0, T, ~M)
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_constant_stays(observed):
+    X = np.full((20, 20, 3), 37.3)
+    Z = SMALL.denoise(X, 5.0, observed=holes(X.shape) if observed else None)
+    np.testing.assert_allclose(Z, X, rtol=1e-6)
+
+
+@pytest.mark.parametrize("observed", [False, True])
+def test_same_bits_for_any_number_of_threads(observed):
+    T = texture(90, 30)
+    M = holes(T.shape) if observed else None
+    one, two, again = (SMALL.denoise(T, 8.0, observed=M, threads=n) for n in (1, 2, 2))
+    assert np.array_equal(one, two)
+    assert np.array_equal(two, again)
+
+
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**-8, 257.0, 1e6])
+@pytest.mark.parametrize("observed", [False, True])
+def test_units_do_not_matter(scale, observed):
+    T = texture()
+    M = holes(T.shape) if observed else None
+    noisy = T + 5.0 * np.random.default_rng(1).standard_normal(T.shape)
+    Z = SMALL.denoise(noisy, 5.0, observed=M)
+    np.testing.assert_allclose(SMALL.denoise(noisy * scale, 5.0 * scale, observed=M) / scale, Z, atol=0.02)
+
+
+def test_a_shift_does_not_matter():
+    T = texture()
+    M = holes(T.shape)
+    Z = SMALL.denoise(T, 5.0, observed=M)
+    np.testing.assert_allclose(SMALL.denoise(T + 4096.0, 5.0, observed=M) - 4096.0, Z, atol=0.02)
+
+
+def test_refine_does_not_see_the_units():
+    T = texture()
+    M = holes(T.shape)
+    X0 = flat_start(T, M)
+    X = refine(T, M, X0, denoiser=SMALL)
+    np.testing.assert_allclose(refine(T / 256, M, X0 / 256, denoiser=SMALL) * 256, X, atol=0.05)
+
+
+@pytest.mark.parametrize("placeholder", [0.0, np.nan, 1e30])
+def test_placeholders_change_no_bit(placeholder):
+    T = texture()
+    M = holes(T.shape)
+    X0 = flat_start(T, M)
+    want = refine(T, M, X0, denoiser=SMALL)
+    values, start = np.where(M, T, placeholder), np.where(M, placeholder, X0)
+    assert np.array_equal(refine(values, M, start, denoiser=SMALL), want)
+
+
+def test_nothing_given_is_changed():
+    T = texture()
+    M = holes(T.shape)
+    X0 = flat_start(T, M)
+    before = T.copy(), M.copy(), X0.copy()
+    refine(T, M, X0, denoiser=SMALL)
+    for now, then in zip((T, M, X0), before, strict=True):
+        assert np.array_equal(now, then)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_dtype_is_kept(dtype):
+    X = texture().astype(dtype)
+    assert SMALL.denoise(X, 3.0).dtype == dtype
+
+
+def test_whole_numbers_become_reals():
+    X = texture().astype(np.uint8)
+    np.testing.assert_allclose(SMALL.denoise(X, 3.0), SMALL.denoise(X.astype(float), 3.0))
+
+
+def test_modes_may_be_anywhere():
+    T = texture(channels=(3,))
+    M = holes(T.shape)
+    moved = SelfSimilarity(patch=4, stride=3, group=16, radius=6, modes=(1, 2))
+    Z = moved.denoise(np.moveaxis(T, 2, 0), 5.0, observed=np.moveaxis(M, 2, 0))
+    assert np.array_equal(np.moveaxis(Z, 0, 2), SMALL.denoise(T, 5.0, observed=M))
+
+
+def test_groups_hold_the_reference_first_and_stay_in_the_window():
+    T = texture() + np.random.default_rng(0).standard_normal((40, 36, 3))
+    groups = SMALL.match(T)
+    y, x = np.divmod(groups, T.shape[1])
+    assert groups.shape == (13, 12, 16)
+    assert (y[..., 0] == np.append(np.arange(0, 36, 3), 36)[:, None]).all()
+    assert abs(y - y[..., :1]).max() <= SMALL.radius
+    assert abs(x - x[..., :1]).max() <= SMALL.radius
+    for a in (0, 6, 12):  # nothing outside the group is nearer than its last
+        at = groups[a, 5]
+        patches = np.lib.stride_tricks.sliding_window_view(T, (4, 4), axis=(0, 1))
+        v, u = np.mgrid[: patches.shape[0], : patches.shape[1]]
+        near = (abs(v - y[a, 5, 0]) <= SMALL.radius) & (abs(u - x[a, 5, 0]) <= SMALL.radius)
+        d = np.square(patches - patches[y[a, 5, 0], x[a, 5, 0]]).sum(axis=(2, 3, 4))
+        best = np.sort(d[near])[:16]
+        np.testing.assert_allclose(np.sort(d[np.divmod(at, 36)]), best, rtol=1e-4, atol=1e-6)
+
+
+def test_trusted_data_are_followed_and_noisy_data_are_not():
+    T = texture()
+    rng = np.random.default_rng(3)
+    M = holes(T.shape, 0.3)
+    noisy = T + 12.0 * rng.standard_normal(T.shape)
+    trusting = SMALL.denoise(noisy, 2.0, observed=M)
+    careful = SMALL.denoise(noisy, 2.0, observed=M, noise=12.0)
+    assert rms(careful, T) < rms(trusting, T)
+    assert rms(trusting, noisy, M) < rms(careful, noisy, M)
+
+
+@pytest.mark.parametrize("name", ["normal", "poisson"])
+def test_proximal_step_is_a_minimum(name):
+    prior = PRIORS[name]()
+    rng = np.random.default_rng(0)
+    t, z, sigma = rng.poisson(9.0, 50).astype(float), rng.uniform(2.0, 30.0, 50), 2.5
+    x = proximal_step(prior, t)(z, sigma)
+
+    def cost(v):
+        return prior.nll(t, v) + (v - z) ** 2 / (2 * sigma**2)
+
+    for h in (-0.05, 0.05, -1.0, 1.0):
+        assert (cost(x + h) > cost(x)).all()
+
+
+def test_refine_with_a_numerical_prior_does_not_copy_the_noise():
+    T = texture()
+    M = holes(T.shape, 0.4)
+    t = np.where(M, np.random.default_rng(0).poisson(T), 0).astype(float)
+    step = proximal_step(PRIORS["poisson"](), t[M])
+    X0 = flat_start(t, M)
+    X = refine(t, M, X0, data_step=step, noise=np.sqrt(np.maximum(t, 1.0)), denoiser=SMALL)
+    assert rms(X, T, M) < 0.8 * rms(t, T, M)
+    assert rms(X, T, ~M) < 0.9 * rms(refine(t, M, X0, denoiser=SMALL), T, ~M)
+
+
+def test_callback_sees_each_pass_and_stops():
+    T = texture()
+    M = holes(T.shape)
+    seen = []
+    X = refine(T, M, flat_start(T, M), denoiser=SMALL, callback=lambda k, X: seen.append((k, X)) or k == 1)
+    assert [k for k, _ in seen] == [0, 1]
+    assert X is seen[-1][1]
+
+
+def test_nothing_missing_is_nothing_to_do():
+    T = texture()
+    assert np.array_equal(refine(T, np.ones(T.shape, bool), np.full(T.shape, np.nan)), T)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.05, 0.001])
+def test_sigmas_fall_and_follow_the_range(share):
+    values = np.random.default_rng(0).uniform(0.0, 255.0, 1000)
+    sigmas = default_sigmas(values, share=share)
+    assert (np.diff(sigmas) < 0).all()
+    assert sigmas[0] >= default_sigmas(values, share=1.0)[0]
+    np.testing.assert_allclose(default_sigmas(values * 3 + 5, share=share), np.multiply(sigmas, 3))
+
+
+@pytest.mark.parametrize("share", [0.9, 0.2, 0.05, 0.01])
+def test_few_data_ask_for_large_groups(share):
+    assert default_denoiser(share).group >= default_denoiser(1.0).group
+
+
+def test_settings_make_the_same_prior():
+    given = SMALL.settings()
+    assert given.pop("name") == SelfSimilarity.name
+    assert SelfSimilarity(**given) == SMALL
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"patch": 1}, "patch .* >= 2; got 1"),
+        ({"patch": 5.5}, "patch .* whole number"),
+        ({"stride": 9}, "stride .* <= patch"),
+        ({"group": 1}, "group .* >= 2"),
+        ({"modes": (0,)}, "two modes that are positions"),
+    ],
+)
+def test_settings_are_checked(settings, words):
+    with pytest.raises(ValueError, match=words):
+        SelfSimilarity(**settings)
+
+
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [
+        ((30,), "two different modes that are positions"),
+        ((30, 3, 30), r"mode 1 of X must have at least 4 positions, .* got 3\. Use a smaller patch"),
+    ],
+)
+def test_what_is_no_picture_is_refused(shape, words):
+    with pytest.raises(ValueError, match=words):
+        SMALL.denoise(np.zeros(shape), 1.0)
+
+
+def test_what_cannot_be_filtered_is_refused():
+    X = texture()
+    with pytest.raises(ValueError, match=r"sigma .* > 0; got 0"):
+        SMALL.denoise(X, 0.0)
+    X[3, 4, 1] = np.nan
+    with pytest.raises(ValueError, match=r"X must be finite .* at index \(3, 4, 1\)"):
+        SMALL.denoise(X, 1.0)
+
+
+def test_what_cannot_be_refined_is_refused():
+    T = texture()
+    M = holes(T.shape)
+    with pytest.raises(ValueError, match="one shape"):
+        refine(T, M[..., :2], T)
+    with pytest.raises(ValueError, match="an observed entry"):
+        refine(T, np.zeros_like(M), T)
+    with pytest.raises(ValueError, match="X0 must be finite"):
+        refine(T, M, np.where(M, T, np.nan))
+    with pytest.raises(ValueError, match="values must be finite"):
+        refine(np.full_like(T, np.nan), M, T)

@@ -1,0 +1,174 @@
+"""The loop: stopping, best state, NaN guard, Ctrl-C, checkpoint and resume to the bit."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from problems import make_problem
+
+import tensorfill as tfl
+from tensorfill.result.record import Status
+from tensorfill.solvers.base import SOLVERS, State
+from tensorfill.solvers.loop import Stopping, run
+
+
+class Countdown:
+    """A procedure whose held-out error falls, then rises; it may misbehave at a chosen iteration."""
+
+    def __init__(self, bad_at=None, value=lambda k: 10.0 / (k + 1), score=lambda k: abs(k - 6) + 1.0, raises=None):
+        self.bad_at, self.value, self.error, self.raises = bad_at, value, score, raises
+
+    def init(self, rng):
+        return State({"k": np.zeros(1)}, {}, self.value(0))
+
+    def step(self, state, rng):
+        k = int(state.arrays["k"][0]) + 1
+        if k == self.bad_at:
+            if self.raises:
+                raise self.raises
+            return State({"k": np.array([np.nan])}, {}, np.nan)
+        return State({"k": np.array([float(k)])}, {}, self.value(k))
+
+    def score(self, state):
+        return self.error(int(state.arrays["k"][0]))
+
+    def done(self, state, previous):
+        return None
+
+
+def go(procedure, **kw):
+    return run(procedure, rng=np.random.default_rng(0), stopping=Stopping(**{"tol": 0.0, "max_iter": 50} | kw))
+
+
+def test_held_out_patience_and_best_state():
+    outcome = go(Countdown(), patience=4)
+    assert outcome.status is Status.HELD_OUT
+    assert outcome.state.arrays["k"][0] == 6
+    assert outcome.best_iteration == 6
+    assert outcome.history["iteration"][-1] == 10
+
+
+def test_iterations_and_tolerance():
+    silent = Countdown(score=lambda k: np.nan)
+    assert go(silent, max_iter=7).status is Status.ITERATIONS
+    flat = go(Countdown(score=lambda k: np.nan, value=lambda k: max(1.0, 5.0 - k)), tol=1e-9, steady=3)
+    assert flat.status is Status.CONVERGED
+    assert flat.history["iteration"][-1] == 7
+
+
+def test_time_limit():
+    class Slow(Countdown):
+        def step(self, state, rng):
+            time.sleep(0.05)
+            return super().step(state, rng)
+
+    outcome = go(Slow(score=lambda k: np.nan), seconds=0.2)
+    assert outcome.status is Status.TIME
+    assert 1 < len(outcome.history) < 20
+
+
+def test_nan_guard_keeps_the_last_good_state():
+    outcome = go(Countdown(bad_at=4, score=lambda k: np.nan))
+    assert outcome.status is Status.NONFINITE
+    assert outcome.state.arrays["k"][0] == 3
+
+
+def test_ctrl_c_returns_the_best_so_far():
+    outcome = go(Countdown(bad_at=9, raises=KeyboardInterrupt), patience=30)
+    assert outcome.status is Status.INTERRUPTED
+    assert outcome.state.arrays["k"][0] == 6
+
+
+def test_callback_sees_everything_and_may_stop():
+    seen = []
+
+    def callback(state, history):
+        seen.append((history.rows[-1].iteration, state.value))
+        return len(seen) == 5
+
+    outcome = run(Countdown(), rng=np.random.default_rng(0), callback=callback, stopping=Stopping(tol=0.0))
+    assert outcome.status is Status.CALLBACK
+    assert [k for k, _ in seen] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("cut", [1, 4])
+def test_resumed_run_ends_with_the_same_bits(name, cut, tmp_path):
+    problem, _ = make_problem("poisson", shape=(8, 6, 4), rank=3, interelement={0: tfl.Ridge(0.1)})
+    solver = tfl.Adam(batch=20, steps=9) if name == "adam" else SOLVERS[name]()
+    kw = {"solver": solver, "seed": 4, "held_out": 0.1}
+    whole = tfl.solve(problem, stopping=Stopping(max_iter=9, tol=0.0), **kw)
+    path = tmp_path / "run.npz"
+    tfl.solve(
+        problem, checkpoint=path, callback=lambda s, h: len(h) > cut, stopping=Stopping(max_iter=9, tol=0.0), **kw
+    )
+    again = tfl.solve(problem, checkpoint=path, resume=True, stopping=Stopping(max_iter=9, tol=0.0), **kw)
+    assert len(again.history) == len(whole.history)
+    assert np.array_equal(again.history["value"], whole.history["value"])
+    assert all(np.array_equal(a, b) for a, b in zip(again.factors, whole.factors, strict=True))
+
+
+def test_killed_run_resumes_to_the_same_bits(tmp_path):
+    """SIGKILL at an arbitrary moment, then resume in a new process."""
+    script = tmp_path / "fit.py"
+    script.write_text(
+        textwrap.dedent(
+            """
+            import sys, time, numpy as np, tensorfill as tfl
+            import tensorfill.solvers.loop as loop
+            rng = np.random.default_rng(0)
+            T, mask = rng.poisson(5.0, (15, 12, 6)).astype(float), rng.random((15, 12, 6)) < 0.5
+            obs = tfl.Observations.from_dense(T, mask)
+            problem = tfl.Problem(obs, rank=3, prior="poisson", quiet=True)
+            path, resume, slow = sys.argv[1], sys.argv[2] == "resume", float(sys.argv[3])
+            whole = loop.run.__kwdefaults__
+            whole["checkpoint_seconds"] = 0.0
+            def pause(state, history):
+                print(len(history), flush=True)
+                time.sleep(slow)
+            done = tfl.solve(problem, tfl.Adam(steps=60, batch=100), checkpoint=path or None, resume=resume,
+                             callback=pause, seed=1, stopping=tfl.Stopping(max_iter=60, tol=0.0))
+            np.savez(sys.argv[4], *done.factors)
+            """
+        )
+    )
+
+    def start(*args):
+        return subprocess.Popen([sys.executable, script, *map(str, args)], stdout=subprocess.PIPE, text=True)
+
+    whole = start(tmp_path / "whole.npz", "fresh", 0, tmp_path / "a.npz")
+    killed = start(tmp_path / "run.npz", "fresh", 0.02, tmp_path / "b.npz")
+    while int(killed.stdout.readline()) < 20:
+        pass
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    again = start(tmp_path / "run.npz", "resume", 0, tmp_path / "b.npz")
+    lines = again.communicate()[0].split()
+    assert whole.communicate() is not None
+    assert (whole.returncode, again.returncode) == (0, 0)
+    assert int(lines[0]) >= 15  # it did go on, not start anew
+    with np.load(tmp_path / "a.npz") as a, np.load(tmp_path / "b.npz") as b:
+        assert all(np.array_equal(a[k], b[k]) for k in a.files)
+    assert not list(tmp_path.glob(".*part"))
+
+
+def test_checkpoint_of_another_run_is_refused(tmp_path):
+    problem, _ = make_problem("poisson")
+    path = tmp_path / "run.npz"
+    tfl.solve(problem, "adam", checkpoint=path, stopping=Stopping(max_iter=2))
+    with pytest.raises(ValueError, match="belongs to another run"):
+        tfl.solve(problem, "adam", seed=9, checkpoint=path, resume=True)
+    path.write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match="cannot be read"):
+        tfl.solve(problem, "adam", checkpoint=path, resume=True)
+
+
+def test_stopping_is_checked():
+    for bad in ({"max_iter": -1}, {"tol": -1}, {"seconds": 0}, {"patience": 0}):
+        with pytest.raises(ValueError, match="must be"):
+            Stopping(**bad)
