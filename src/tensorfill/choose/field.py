@@ -149,7 +149,7 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
     }
     # along smooth modes the fit itself has drawn the rows never seen to their neighbours
     factors = fill_unseen(obs, done.factors or [], leave=tuple(recipe.smooth))
-    done = replace(done, factors=factors, method=method, settings=settings)
+    done = replace(done.with_factors(factors), method=method, settings=settings)
     cut_short = not done.status.ok or done.status in ENDED_EARLY or (run.max_iter is not None and run.max_iter < limit)
     if recipe.passes < 1 or cut_short or not can_refine(obs, recipe.prior, tuple(recipe.smooth)):
         return done
@@ -193,4 +193,5 @@ def refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
     )
     k, seconds = rows[-1].iteration, rows[-1].seconds
     more = tuple(replace(r, iteration=k + r.iteration, seconds=seconds + r.seconds) for r in outcome.history.rows[1:])
-    return replace(done, dense=outcome.state.arrays["X"], history=History(rows + more), status=outcome.status)
+    X = outcome.state.arrays["X"]
+    return replace(done.with_estimate(X), history=History(rows + more), status=outcome.status)

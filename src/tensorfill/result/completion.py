@@ -74,6 +74,14 @@ class Completion:
         out.reshape(-1)[obs.flat] = obs.values.astype(dtype)
         return out
 
+    def with_factors(self, factors: list[Array]) -> Completion:
+        """The same run with other factors."""
+        return replace(self, factors=factors)
+
+    def with_estimate(self, X: Array) -> Completion:
+        """The same run with its estimate refined to X, full shape; the factors stay those of the fit behind it."""
+        return replace(self, dense=X)
+
     def at(self, indices: ArrayLike) -> Array:
         """The estimate at the coordinates (k, N), without forming the whole tensor: (k,)."""
         where = np.atleast_2d(np.asarray(indices))
