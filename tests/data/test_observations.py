@@ -8,7 +8,8 @@ import pytest
 import xarray as xr
 
 import tensorfill as tfl
-from tensorfill.data.convert import cast_like, observe, working_dtype
+from tensorfill.data.convert import observe, working_dtype
+from tensorfill.data.sources import cast_like
 
 
 @pytest.fixture
@@ -286,3 +287,33 @@ def test_modes_of_a_table_are_called_as_its_index_and_columns_are():
 def test_a_single_number_is_no_table():
     with pytest.raises(ValueError, match=r"data must be an array or a table; got a single float\."):
         observe(3.0)
+
+
+def everything_that_has_a_source(T):
+    """(observations, the truth's own numbers from an answer of that type)."""
+    flat = np.argwhere(np.ones(T.shape, dtype=bool))
+    long = pd.DataFrame({"a": flat[:, 0], "b": flat[:, 1], "v": T.ravel()})
+    nullable = pd.DataFrame(np.where(np.isnan(T), 0, T)).astype("Float64").mask(np.isnan(T))
+    series = long.set_index(["a", "b"])["v"]
+    yield observe(T), np.asarray
+    yield observe(np.ma.masked_invalid(T)), np.ma.getdata
+    yield observe(xr.DataArray(T, dims=("a", "b"))), np.asarray
+    yield observe(pd.DataFrame(T)), np.asarray
+    yield observe(nullable), lambda out: out.to_numpy(dtype=float)
+    yield tfl.Observations.from_pandas(long, ["a", "b"], "v"), lambda out: out["v"].to_numpy().reshape(T.shape)
+    yield observe(series), lambda out: out.to_numpy().reshape(T.shape)
+    yield tfl.Observations.from_coo(flat, T.ravel(), T.shape), np.asarray
+
+
+@pytest.mark.parametrize("k", range(8))
+def test_what_is_held_out_does_not_come_back(T, rng, k):
+    T = T[:, :, 0]
+    obs, numbers = list(everything_that_has_a_source(T))[k]
+    kept, aside = obs.split(0.4, rng)
+    again, _ = kept.split(0.2, rng)  # a part of a part
+    for part in (kept, again):
+        done = tfl.Completion(part, "", tfl.Status.FINISHED, tfl.History(), dense=np.full(T.shape, 7.0))
+        assert obs.source is None or type(done.completed) is type(obs.source.fill(np.full(T.shape, 7.0)))
+        assert np.array_equal(numbers(done.completed), np.where(part.mask, T, 7.0))
+    whole = tfl.Completion(obs, "", tfl.Status.FINISHED, tfl.History(), dense=np.full(T.shape, 7.0))
+    assert np.array_equal(numbers(whole.completed)[aside.mask], T[aside.mask])

@@ -10,9 +10,9 @@ from conftest import low_rank
 from matplotlib.figure import Figure
 
 import tensorfill as tfl
-from tensorfill import card, plots, summary, view
 from tensorfill.data import samples
 from tensorfill.data.masks import random_entries, random_fibres
+from tensorfill.show import card, plots, summary, view
 
 RNG = np.random.default_rng(3)
 

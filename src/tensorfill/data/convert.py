@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from numbers import Real
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -17,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.observations import Observations
+from tensorfill.data.sources import ArraySource, XarraySource, floats
+from tensorfill.data.sources import cast_like as cast_like
 
 Array = NDArray[Any]
 
@@ -92,16 +93,6 @@ def from_dense(
     )
 
 
-def floats(objects: Array, what: str, hint: str = "Mark what is missing by None or NaN.") -> Array:
-    """Python objects as numbers, None and pandas.NA as NaN; what is no number is refused."""
-    flat = [np.nan if x is None or type(x).__name__ == "NAType" else x for x in objects.ravel()]
-    for x in flat:
-        if not isinstance(x, Real | np.bool_):
-            msg = f"{what} must be numbers; got {x!r}. {hint}"
-            raise TypeError(msg)
-    return np.array(flat, dtype=np.float64).reshape(objects.shape)
-
-
 def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:
     """True where a value was observed: the user's mask, numpy.ma's, and NaN, together. Full shape."""
     observed = ~np.ma.getmaskarray(array)
@@ -141,32 +132,6 @@ def _coordinates(where: Sequence[Array], shape: tuple[int, ...]) -> NDArray[np.i
     for n, column in enumerate(where):
         out[:, n] = column
     return out
-
-
-def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Estimates in the input's own type: integers rounded and clipped to their range, bool by majority."""
-    if dtype.kind == "b":
-        return values >= 0.5
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        rounded = np.rint(values)
-        # float64(2^63 - 1) rounds up to 2^63: compare before casting, so that the largest integer cannot wrap round
-        out = np.clip(rounded, limits.min, np.nextafter(np.float64(limits.max) + 1, 0)).astype(dtype)
-        return np.where(rounded >= limits.max, dtype.type(limits.max), out)
-    return values.astype(dtype)
-
-
-@dataclass(frozen=True, eq=False)
-class ArraySource:
-    """A dense array; numpy.ma stays numpy.ma."""
-
-    array: Array
-    observed: NDArray[np.bool_]
-
-    def fill(self, estimate: Array) -> Array:
-        out = np.array(np.ma.getdata(self.array), copy=True)
-        out[~self.observed] = cast_like(estimate[~self.observed], out.dtype)
-        return np.ma.MaskedArray(out, mask=False) if isinstance(self.array, np.ma.MaskedArray) else out
 
 
 # --- coordinates --------------------------------------------------------------------------------------------------
@@ -287,14 +252,3 @@ def _loading(da: Any) -> str:
         f"DataArray{name} ({size}) is backed by dask; all of it is loaded into memory now, {da.nbytes / 2**30:.3g} "
         "GiB, and the run needs several times that. Select a part first to load less, or call .load() to silence this."
     )
-
-
-@dataclass(frozen=True, eq=False)
-class XarraySource:
-    """A DataArray: coordinates, attributes and name are kept."""
-
-    da: Any
-    inner: Any
-
-    def fill(self, estimate: Array) -> Any:
-        return self.da.copy(data=self.inner.fill(estimate))

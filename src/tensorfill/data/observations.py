@@ -29,6 +29,9 @@ class Source(Protocol):
     def fill(self, estimate: Array) -> Any:
         """The input with its missing entries taken from `estimate` (full shape), observed ones untouched."""
 
+    def only(self, kept: Array) -> Source:
+        """The same with nothing observed but the entries at the coordinates `kept` (k, N), some of those that were."""
+
 
 @dataclass(frozen=True, eq=False)
 class Observations:
@@ -237,9 +240,11 @@ class Observations:
     # --- parts --------------------------------------------------------------------------------------------------
 
     def subset(self, keep: Array) -> Observations:
-        """Only the observations that `keep` (nnz,) selects."""
+        """Only the observations that `keep` (nnz,) selects; the others come back as unknown in `completed` too."""
+        indices = self.indices[keep]
         weights = None if self.weights is None else self.weights[keep]
-        return replace(self, indices=self.indices[keep], values=self.values[keep], weights=weights)
+        source = None if self.source is None else self.source.only(indices)
+        return replace(self, indices=indices, values=self.values[keep], weights=weights, source=source)
 
     def split(self, share: float, rng: np.random.Generator) -> tuple[Observations, Observations]:
         """(kept, held out): a random share of the observed entries set aside, at least one on either side."""

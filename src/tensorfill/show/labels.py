@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.convert import XarraySource
-from tensorfill.data.frames import FrameSource, MatrixSource, SeriesSource
+from tensorfill.data.sources import FrameSource, MatrixSource, SeriesSource, XarraySource
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.data.convert import cast_like
+from tensorfill.data.sources import cast_like
 from tensorfill.show import view
 
 if TYPE_CHECKING:

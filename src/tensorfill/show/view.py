@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.defaults import smooth_modes
-from tensorfill.data.convert import cast_like
-from tensorfill.data.frames import FrameSource
+from tensorfill.data.sources import FrameSource, cast_like
 from tensorfill.show.labels import labels_of, words
 
 if TYPE_CHECKING:

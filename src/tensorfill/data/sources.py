@@ -1,0 +1,150 @@
+"""Where observations came from, and so how the answer goes back: in the same type, observed entries untouched."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
+    """Estimates in the input's own type: integers rounded and clipped to their range, bool by majority."""
+    if dtype.kind == "b":
+        return values >= 0.5
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        rounded = np.rint(values)
+        # float64(2^63 - 1) rounds up to 2^63: compare before casting, so that the largest integer cannot wrap round
+        out = np.clip(rounded, limits.min, np.nextafter(np.float64(limits.max) + 1, 0)).astype(dtype)
+        return np.where(rounded >= limits.max, dtype.type(limits.max), out)
+    return values.astype(dtype)
+
+
+def floats(objects: Array, what: str, hint: str = "Mark what is missing by None or NaN.") -> Array:
+    """Python objects as numbers, None and pandas.NA as NaN; what is no number is refused."""
+    flat = [np.nan if x is None or type(x).__name__ == "NAType" else x for x in objects.ravel()]
+    for x in flat:
+        if not isinstance(x, Real | np.bool_):
+            msg = f"{what} must be numbers; got {x!r}. {hint}"
+            raise TypeError(msg)
+    return np.array(flat, dtype=np.float64).reshape(objects.shape)
+
+
+def column_numbers(column: Any, hint: str = "Choose a column of numbers.") -> Array:
+    """The numbers of a pandas column: as they are, or as floats with NaN where its type has its own missing value."""
+    if column.dtype.kind not in "biuf":
+        return floats(column.to_numpy(dtype=object), f"the values of column {column.name!r}", hint)
+    plain = isinstance(column.dtype, np.dtype)
+    return column.to_numpy() if plain else column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """A dense array; numpy.ma stays numpy.ma."""
+
+    array: Array
+    observed: NDArray[np.bool_]
+    kept: Array | None = None  # coordinates (k, N) of a part: nothing else counts as observed then
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, kept=kept)
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """True = observed and kept, full shape; made when asked for, since most parts are never given back."""
+        if self.kept is None:
+            return self.observed
+        out = np.zeros(self.array.shape, dtype=bool)
+        out[tuple(self.kept.T)] = True
+        return out
+
+    def fill(self, estimate: Array) -> Array:
+        out = np.array(np.ma.getdata(self.array), copy=True)
+        gaps = ~self.known
+        out[gaps] = cast_like(estimate[gaps], out.dtype)
+        return np.ma.MaskedArray(out, mask=False) if isinstance(self.array, np.ma.MaskedArray) else out
+
+
+@dataclass(frozen=True, eq=False)
+class XarraySource:
+    """A DataArray: coordinates, attributes and name are kept."""
+
+    da: Any
+    inner: Any
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, inner=self.inner.only(kept))
+
+    def fill(self, estimate: Array) -> Any:
+        return self.da.copy(data=self.inner.fill(estimate))
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesSource:
+    """A pandas Series with one index level per dimension."""
+
+    series: Any
+    inner: Any
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, inner=self.inner.only(kept))
+
+    def fill(self, estimate: Array) -> Any:
+        out = self.inner.fill(estimate).set_index(list(self.inner.dims))[self.inner.value]
+        return out.rename_axis(self.series.index.names).rename(self.series.name)
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixSource:
+    """A pandas table in wide form."""
+
+    frame: Any
+    inner: Any
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, inner=self.inner.only(kept))
+
+    def fill(self, estimate: Array) -> Any:
+        if not any(hasattr(d, "numpy_dtype") for d in self.frame.dtypes):
+            return type(self.frame)(self.inner.fill(estimate), index=self.frame.index, columns=self.frame.columns)
+        out, known = self.frame.copy(), self.inner.known  # nullable columns: each keeps its type
+        for n, (_, column) in enumerate(self.frame.items()):
+            dtype = getattr(column.dtype, "numpy_dtype", column_numbers(column).dtype)
+            out.isetitem(n, column.where(known[:, n], cast_like(estimate[:, n], dtype)))
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource:
+    """A pandas table in long form: the answer has one row for every combination of labels."""
+
+    frame: Any
+    dims: tuple[str, ...]
+    value: str
+    labels: tuple[Array, ...]
+    codes: Array
+    kept: Array | None = None  # as of ArraySource
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, kept=kept)
+
+    def fill(self, estimate: Array) -> Any:
+        given = self.frame[self.value]
+        numbers = column_numbers(given)
+        dtype = getattr(given.dtype, "numpy_dtype", numbers.dtype)
+        column = cast_like(estimate, dtype)
+        shape = tuple(len(u) for u in self.labels)
+        seen = ~np.isnan(numbers) if numbers.dtype.kind == "f" else np.ones(len(numbers), dtype=bool)
+        if self.kept is not None:
+            places, kept = (np.ravel_multi_index(tuple(where.T), shape) for where in (self.codes, self.kept))
+            seen &= np.isin(places, kept)
+        column[tuple(self.codes[seen].T)] = given[seen].to_numpy(dtype=dtype)
+        grid = np.unravel_index(np.arange(math.prod(shape)), shape)
+        table = {d: u[g] for d, u, g in zip(self.dims, self.labels, grid, strict=True)}
+        return type(self.frame)({**table, self.value: column.ravel()}).astype({self.value: given.dtype})
