@@ -6,9 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+from problems import make_problem
 
 import tensorfill as tfl
 from tensorfill.data import samples
+from tensorfill.numerical.base import PRIORS
 
 pytest.importorskip("sklearn")
 
@@ -252,3 +254,19 @@ def test_columns_may_have_units_of_their_own():
     assert np.sqrt(np.mean(off**2)) < 0.7 * Z[gone].std()
     new = TensorImputer().fit(np.where(gone, np.nan, X)[:80]).transform(np.where(gone, np.nan, X)[80:])
     assert np.sqrt(np.mean(((new - X[80:]) / unit)[gone[80:]] ** 2)) < 0.7 * Z[gone].std()
+
+
+@pytest.mark.parametrize("name", [n for n in PRIORS if n != "normal"])
+def test_a_prior_that_is_given_is_used(name):
+    problem, _ = make_problem(name, shape=(12, 6), share=0.9)
+    T = problem.observations.dense()
+    for prior in (problem.prior,) if name == "binomial" else (name, problem.prior):  # Binomial needs its n
+        made = TensorImputer(prior=prior, rank=1, max_iter=5).fit(T)
+        assert made.completion_.prior.name == name
+        known = ~np.isnan(T)
+        assert np.array_equal(made.transform(T)[known], T[known])
+
+
+def test_a_prior_that_cannot_have_made_the_data_is_refused():
+    with pytest.raises(ValueError, match=r"values must be > 0 for Gamma; got -1\.0 at index \(0, 1\)"):
+        TensorImputer(prior="gamma").fit([[1.0, -1.0], [2.0, np.nan], [3.0, 1.0]])

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tensorfill.api import complete
 from tensorfill.choose.defaults import default_prior, default_smooth, prior_for, unit_mode
 from tensorfill.choose.newrows import Rows
-from tensorfill.choose.units import Units
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
+from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
 
 attempt_import("sklearn.base", "TensorImputer", "sklearn")
@@ -178,15 +178,17 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         obs = Observations.from_dense(T)
         if T.ndim != 2:
             prior = prior_for(obs, self.prior)
-            level = Units.of_level(obs) if prior.location else None
+            level = Units.of_all(obs, scaled=False) if prior.location else None
             if level is None:
                 return self.prior
             self.center_ += level.level[0]
             return prior.name if self.prior is None else self.prior
-        own = unit_mode(obs) == 1 and self.prior in (None, "normal")
+        if not (self.prior is None or self.prior == "normal"):
+            return self.prior
+        own = unit_mode(obs) == 1
         chosen = default_prior(obs).name if self.prior is None else self.prior
         if not own and chosen not in ("gamma", "normal"):
-            return self.prior
+            return None
         self.center_ = self.means_.astype(T.dtype)
         if own:  # columns of one unit differ too, and then the wide ones matter more
             self.scale_ = Units.of_slices(obs, 1).scale.astype(T.dtype)
