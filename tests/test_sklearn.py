@@ -268,5 +268,5 @@ def test_a_prior_that_is_given_is_used(name):
 
 
 def test_a_prior_that_cannot_have_made_the_data_is_refused():
-    with pytest.raises(ValueError, match=r"values must be > 0 for Gamma; got -1\.0 at index \(0, 1\)"):
+    with pytest.raises(ValueError, match=r"values must be >= 0 for Gamma; got -1\.0 at index \(0, 1\)"):
         TensorImputer(prior="gamma").fit([[1.0, -1.0], [2.0, np.nan], [3.0, 1.0]])

@@ -14,7 +14,7 @@ from tensorfill.choose.defaults import default_prior, default_smooth, prior_for,
 from tensorfill.choose.newrows import Rows
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
-from tensorfill.data.units import Units
+from tensorfill.choose.units import Units
 from tensorfill.numerical.base import NumericalPrior
 
 attempt_import("sklearn.base", "TensorImputer", "sklearn")
