@@ -1,0 +1,205 @@
+"""Compiled loops of the Gibbs sampler. Imported on first use only: Numba is slow to import.
+
+Design: no loop here draws a random number; standard normals come in as arrays, so that the answer is the same for any
+number of threads. A row's normal equations are made by one thread, in the order of its observations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorfill.kernels._numba import jit
+from tensorfill.kernels.base import Array
+
+BLOCK = 4  # observations that enter the normal equations at once: fewer passes over them
+
+
+@jit
+def predict(F: Array, rows: Array, x: Array) -> None:
+    """x_i = sum_c prod_n F[rows[i, n], c]; rows (nnz, N) address the stacked factors F."""
+    N, C = rows.shape[1], F.shape[1]
+    for i in range(len(rows)):
+        total = 0.0
+        a, b = rows[i, 0], rows[i, N - 1]
+        if N == 2:
+            for c in range(C):
+                total += F[a, c] * F[b, c]
+        elif N == 3:
+            m = rows[i, 1]
+            for c in range(C):
+                total += F[a, c] * F[m, c] * F[b, c]
+        else:
+            for c in range(C):
+                product = F[a, c] * F[b, c]
+                for n in range(1, N - 1):
+                    product *= F[rows[i, n], c]
+                total += product
+        x[i] = total
+
+
+@jit
+def systems(
+    F: Array,
+    others: Array,
+    order: Array,
+    starts: Array,
+    z: Array,
+    w: Array,
+    free: Array,
+    fixed: Array,
+    G: Array,
+    h: Array,
+) -> None:
+    """Normal equations of the rows of one mode, G (rows, K, K) (full) and h (rows, K), for its K free columns.
+
+    others (nnz, N - 1) address the rows of the other modes, and `order` the entries of z and w, both sorted by row:
+    row i has starts[i] .. starts[i + 1] of them.
+    Row i's weighted least squares: sum w k k' and sum w (z - o) k, with k the products of the others' rows over the
+    free columns, and o over the columns that are 1 in this mode.
+    """
+    K, M, D = len(free), others.shape[1], len(fixed)
+    k = np.empty((BLOCK, K))
+    u = np.empty((BLOCK, K))
+    for i in range(len(starts) - 1):
+        for r in range(K):
+            h[i, r] = 0
+            for s in range(K):
+                G[i, r, s] = 0
+        for start in range(starts[i], starts[i + 1], BLOCK):
+            count = min(BLOCK, starts[i + 1] - start)
+            for b in range(count):
+                e = start + b
+                offset = 0.0
+                for c in range(D):
+                    product = F[others[e, 0], fixed[c]]
+                    for m in range(1, M):
+                        product *= F[others[e, m], fixed[c]]
+                    offset += product
+                for r in range(K):
+                    k[b, r] = F[others[e, 0], free[r]]
+                for m in range(1, M):
+                    row = others[e, m]
+                    for r in range(K):
+                        k[b, r] *= F[row, free[r]]
+                w_e = w[order[e]]
+                d_e = w_e * (z[order[e]] - offset)
+                for r in range(K):
+                    u[b, r] = w_e * k[b, r]
+                    h[i, r] += d_e * k[b, r]
+            for b in range(count, BLOCK):
+                for r in range(K):
+                    k[b, r] = 0
+                    u[b, r] = 0
+            for r in range(K):
+                u0, u1, u2, u3 = u[0, r], u[1, r], u[2, r], u[3, r]
+                for s in range(r + 1):
+                    G[i, r, s] += u0 * k[0, s] + u1 * k[1, s] + u2 * k[2, s] + u3 * k[3, s]
+
+
+@jit
+def cholesky(P: Array, K: int) -> None:
+    """The lower triangle of P (K, K) becomes its Cholesky factor; a pivot lost to rounding is set to a tiny one."""
+    for j in range(K):
+        d = P[j, j]
+        for t in range(j):
+            d -= P[j, t] * P[j, t]
+        d = np.sqrt(max(d, 1e-14 * abs(P[j, j]) + 1e-300))
+        P[j, j] = d
+        for i in range(j + 1, K):
+            total = P[i, j]
+            for t in range(j):
+                total -= P[i, t] * P[j, t]
+            P[i, j] = total / d
+
+
+@jit
+def solve_lower(L: Array, v: Array, K: int) -> None:
+    """v becomes L^-1 v."""
+    for i in range(K):
+        total = v[i]
+        for t in range(i):
+            total -= L[i, t] * v[t]
+        v[i] = total / L[i, i]
+
+
+@jit
+def solve_upper(L: Array, v: Array, K: int) -> None:
+    """v becomes L'^-1 v, by columns of L' so that memory is read along rows."""
+    for i in range(K - 1, -1, -1):
+        v[i] /= L[i, i]
+        for t in range(i):
+            v[t] -= L[i, t] * v[i]
+
+
+@jit
+def draw_rows(G: Array, h: Array, ridge: Array, middle: Array, normals: Array, out: Array) -> None:
+    """Every row (K,) from its own normal distribution: precision G + diag(ridge), about h + ridge middle.
+
+    G and h are used up. normals, out (rows, K).
+    """
+    K = len(ridge)
+    for i in range(len(G)):
+        P, v = G[i], h[i]
+        for r in range(K):
+            P[r, r] += ridge[r]
+            v[r] += ridge[r] * middle[r]
+        cholesky(P, K)
+        solve_lower(P, v, K)
+        for r in range(K):
+            v[r] += normals[i, r]
+        solve_upper(P, v, K)
+        for r in range(K):
+            out[i, r] = v[r]
+
+
+@jit
+def draw_chain(G: Array, h: Array, ridge: Array, rho: Array, middle: Array, normals: Array, out: Array) -> None:
+    """All rows at once where neighbours are tied: minus log density + rho/2 (a_i - a_(i+1))^2 per column.
+
+    The precision is block tridiagonal, its off-diagonal blocks -diag(rho): one block Cholesky down the rows, the draw
+    on the way up. G and h are used up. normals, out (rows, K).
+    """
+    K, I = len(ridge), len(G)  # noqa: E741
+    back = np.empty((K, K))  # L_i^-1 diag(rho), row by row
+    for i in range(I):
+        P, v = G[i], h[i]
+        ends = (i > 0) + (i < I - 1)
+        for r in range(K):
+            P[r, r] += ridge[r] + ends * rho[r]
+            v[r] += ridge[r] * middle[r]
+        if i > 0:  # P -= rho L^-T L^-1 rho of the row before; `back` = L^-1 diag(rho)
+            for t in range(K):
+                for r in range(K):
+                    b = back[t, r]
+                    for s in range(r + 1):
+                        P[r, s] -= b * back[t, s]
+            before = h[i - 1]  # L^-1 v of the row before
+            for t in range(K):
+                for r in range(K):
+                    v[r] += back[t, r] * before[t]
+        cholesky(P, K)
+        solve_lower(P, v, K)
+        for t in range(K):  # L X = diag(rho), by rows: X is lower triangular
+            for r in range(K):
+                back[t, r] = 0
+            back[t, t] = rho[t]
+            for j in range(t):
+                f = P[t, j]
+                for r in range(j + 1):
+                    back[t, r] -= f * back[j, r]
+            for r in range(t + 1):
+                back[t, r] /= P[t, t]
+    for i in range(I - 1, -1, -1):
+        P, v = G[i], h[i]
+        for r in range(K):
+            v[r] += normals[i, r]
+        if i < I - 1:  # + L^-1 diag(rho) a_(i+1)
+            tied = np.empty(K)
+            for r in range(K):
+                tied[r] = rho[r] * out[i + 1, r]
+            solve_lower(P, tied, K)
+            for r in range(K):
+                v[r] += tied[r]
+        solve_upper(P, v, K)
+        for r in range(K):
+            out[i, r] = v[r]

@@ -1,0 +1,146 @@
+"""bayes: the posterior of a CP model with main effects, by Gibbs sampling; every weight is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tensorfill.data.observations import Observations
+from tensorfill.methods.base import METHODS, Method, Run
+from tensorfill.methods.checks import check_whole
+from tensorfill.methods.modes import long_modes
+from tensorfill.models.emission import TRANSFORMS, Emission
+from tensorfill.models.posterior import Posterior
+from tensorfill.numerical.base import PRIORS, NumericalPrior
+from tensorfill.result.completion import Completion
+from tensorfill.solvers.gibbs import Gibbs
+from tensorfill.solvers.gibbs_data import entries
+from tensorfill.solvers.gibbs_likelihood import Likelihood, NormalNoise
+from tensorfill.solvers.gibbs_trace import summary
+from tensorfill.solvers.loop import Outcome, Stopping
+from tensorfill.solvers.loop import run as run_loop
+
+KEEP_LIMIT = 2**27  # numbers in all kept draws: half a GiB
+
+
+@METHODS.register("bayes")
+@dataclass(frozen=True)
+class Bayes(Method):
+    """The mean of the posterior of a low-rank model, with error bars and draws.
+
+    Parameters
+    ----------
+    prior : numerical prior; None: normal, after `transform`
+    rank : components beside the main effects; more than needed shrink away
+    smooth : modes (or names) whose neighbours may be alike; how much is learned. None: every mode longer than 4
+    transform : "none", "sqrt" (counts), "log" (positive values); "auto": sqrt for counts, else none
+    draws, burn : steps sampled after `burn` steps that are thrown away
+    keep : at most this many draws are kept, spread evenly
+    threads : None: as many as Numba may use. The answer does not depend on it
+    """
+
+    reference: ClassVar[str] = "Salakhutdinov, Mnih: Bayesian probabilistic matrix factorization using MCMC, ICML 2008"
+    assumes: ClassVar[str] = "low CP rank beside main effects; smooth along modes where neighbours are alike"
+    use_when: ClassVar[str] = "tables: ratings, counts, sensors over time; when error bars or several draws are wanted"
+
+    prior: NumericalPrior | str | None = None
+    rank: int = 20
+    smooth: Collection[int | str] | None = None
+    transform: str = "auto"
+    draws: int = 120
+    burn: int = 60
+    keep: int = 60
+    effects: bool = True
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole(self, 0, "rank", "burn")
+        check_whole(self, 1, "draws", "keep")
+        if self.transform not in ("auto", *TRANSFORMS):
+            msg = f"transform must be auto, {', '.join(TRANSFORMS)}; got {self.transform!r}."
+            raise ValueError(msg)
+
+    def smooth_modes(self, obs: Observations) -> list[int]:
+        """The modes along which neighbours may be alike."""
+        return long_modes(obs.shape) if self.smooth is None else sorted({obs.mode(key) for key in self.smooth})
+
+    def fit(self, obs: Observations, run: Run | None = None) -> tuple[Posterior, Outcome]:
+        """Draw from the posterior."""
+        run = run or Run()
+        self.check(obs)
+        emission, likelihood = self.likelihood(obs)
+        table = entries(obs, self.threads)
+        width = int(table.first[-1]) * (self.rank + obs.ndim * self.effects)
+        gibbs = Gibbs(
+            table,
+            likelihood,
+            self.rank,
+            frozenset(self.smooth_modes(obs)),
+            self.burn,
+            self.draws,
+            max(1, min(self.keep, KEEP_LIMIT // max(width, 1))),
+            self.effects,
+        )
+        steps = self.burn + self.draws if run.max_iter is None else run.max_iter
+        outcome = run_loop(
+            gibbs,
+            stopping=Stopping(max_iter=steps, tol=0.0, seconds=run.seconds),
+            rng=np.random.default_rng(run.seed),
+            callback=run.callback,
+            checkpoint=run.checkpoint,
+            resume=run.resume,
+            fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
+        )
+        draws, parameters = gibbs.kept(outcome.state)
+        numbers = summary(outcome.state.arrays["trace"]) | {"steps": int(outcome.state.numbers["k"])}
+        return Posterior(obs.shape, np.stack(draws), parameters[:, 0], emission, numbers), outcome
+
+    def likelihood(self, obs: Observations) -> tuple[Emission, Likelihood]:
+        """How data follow from the model, and the same for the sampler."""
+        t = np.array(obs.values, dtype=np.float64)
+        w = None if obs.weights is None else np.array(obs.weights, dtype=np.float64)
+        emission = Emission("normal", **_transformed(self.transform, t))
+        y = emission.forward(t)
+        level, scale = float(np.average(y, weights=w)), float(y.std()) or 1.0
+        emission = Emission("normal", level=level, scale=scale, **_transformed(self.transform, t))
+        return emission, NormalNoise((y - level) / scale, w)
+
+    def complete(self, obs: Observations, run: Run) -> Completion:
+        posterior, outcome = self.fit(obs, run)
+        settings = {"seed": run.seed, **self.settings()}
+        return Completion(
+            observations=obs,
+            method=self.name,
+            status=outcome.status,
+            history=outcome.history,
+            settings=settings,
+            answer=posterior,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        out = super().settings()
+        prior = None if self.prior is None else PRIORS.make(self.prior)
+        out["prior"] = None if prior is None else prior.name
+        out["smooth"] = None if self.smooth is None else list(self.smooth)
+        return out
+
+
+def fit_posterior(obs: Observations, run: Run | None = None, **settings: Any) -> tuple[Posterior, Outcome]:
+    """The posterior of `obs`; settings as `Bayes`."""
+    return Bayes(**settings).fit(obs, run)
+
+
+def _transformed(transform: str, t: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """The transform, what is added before it, and the range of the data it implies."""
+    if transform == "auto":
+        transform = "sqrt" if t.min() >= 0 and t.max() > 1 and bool((t == np.floor(t)).all()) else "none"
+    if transform == "sqrt":
+        return {"transform": "sqrt", "shift": 0.375, "low": 0.0}
+    if transform == "log":
+        positive = t[t > 0]
+        shift = 0.0 if len(positive) == len(t) else 0.5 * float(positive.min(initial=1.0))
+        return {"transform": "log", "shift": shift, "low": 0.0}
+    return {"transform": "none"}

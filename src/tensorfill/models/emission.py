@@ -1,0 +1,106 @@
+"""Emission: how a datum follows from the value of a sampled model."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.numerical.binary import sigmoid
+
+Array = NDArray[Any]
+
+FAMILIES = ("normal", "student-t", "binomial", "negative-binomial")
+TRANSFORMS = ("none", "sqrt", "log")
+EXPONENT = 50.0  # beyond it e^x is no count anyone has seen
+
+
+@dataclass(frozen=True)
+class Emission:
+    """t given x = the model's sum, and a parameter drawn with it.
+
+    normal : transform(t) ~ Normal(level + scale x, scale * parameter)
+    student-t : the same with `degrees` of freedom
+    binomial : t ~ Binomial(trials, logit level + x)
+    negative-binomial : t of mean e^(level + x) and dispersion = parameter: variance mean + mean^2 / parameter
+
+    transform: none; sqrt, of t + 3/8 (counts); log, of t + shift.
+    """
+
+    family: str = "normal"
+    transform: str = "none"
+    level: float = 0.0
+    scale: float = 1.0
+    shift: float = 0.0
+    trials: int = 1
+    degrees: float = 4.0
+    low: float = -np.inf
+    high: float = np.inf
+
+    def settings(self) -> dict[str, Any]:
+        """JSON-able."""
+        out = dataclasses.asdict(self)
+        return {k: v for k, v in out.items() if not (isinstance(v, float) and np.isinf(v))}
+
+    def forward(self, t: Array) -> Array:
+        """Data in the transformed unit."""
+        if self.transform == "sqrt":
+            return np.sqrt(t + self.shift)
+        return np.log(t + self.shift) if self.transform == "log" else t
+
+    def mean(self, x: Array, parameter: float) -> Array:
+        """E[t | x]."""
+        value = self.level + self.scale * x
+        if self.family == "binomial":
+            return self.trials * sigmoid(value)
+        if self.family == "negative-binomial":
+            return np.exp(np.minimum(value, EXPONENT))
+        spread = (self.scale * parameter) ** 2 * self._inflation
+        if self.transform == "sqrt":
+            value = np.maximum(value, 0) ** 2 + (spread - self.shift)
+        elif self.transform == "log":
+            value = np.exp(np.minimum(value + 0.5 * spread, EXPONENT)) - self.shift
+        return np.clip(value, self.low, self.high)
+
+    def variance(self, x: Array, parameter: float) -> Array:
+        """Var[t | x]."""
+        value = self.level + self.scale * x
+        if self.family == "binomial":
+            return self.trials * sigmoid(value) * sigmoid(-value)
+        if self.family == "negative-binomial":
+            mean = np.exp(np.minimum(value, EXPONENT))
+            return mean + mean**2 / parameter
+        spread = (self.scale * parameter) ** 2 * self._inflation
+        if self.transform == "sqrt":
+            return 4 * np.maximum(value, 0) ** 2 * spread + 2 * spread**2
+        if self.transform == "log":
+            return np.exp(np.minimum(2 * value + spread, EXPONENT)) * np.expm1(spread)
+        return np.full(np.shape(x), spread)
+
+    def sample(self, x: Array, parameter: float, rng: np.random.Generator) -> Array:
+        """Data around x."""
+        value = self.level + self.scale * x
+        if self.family == "binomial":
+            return rng.binomial(self.trials, sigmoid(value)).astype(float)
+        if self.family == "negative-binomial":
+            rate = np.exp(np.minimum(value, 40)) * rng.standard_gamma(parameter, np.shape(x)) / parameter
+            return rng.poisson(rate).astype(float)
+        noise = rng.standard_normal(np.shape(x))
+        if self.family == "student-t":
+            noise /= np.sqrt(rng.chisquare(self.degrees, np.shape(x)) / self.degrees)
+        value = value + self.scale * parameter * noise
+        if self.transform == "sqrt":
+            value = np.maximum(value, 0) ** 2 - self.shift
+        elif self.transform == "log":
+            value = np.exp(np.minimum(value, EXPONENT)) - self.shift
+        return np.clip(value, self.low, self.high)
+
+    @property
+    def _inflation(self) -> float:
+        """Variance over squared spread; a t of two degrees or fewer has none, its core is meant then."""
+        if self.family != "student-t" or self.degrees <= 2:
+            return 1.0
+        return self.degrees / (self.degrees - 2)

@@ -1,0 +1,141 @@
+"""Posterior: draws of a low-rank model, and what they say about an entry: mean, spread, quantiles, more draws.
+
+Design: a draw is one set of stacked factors and its likelihood's parameter. `family` says how a datum follows from x,
+`transform` in which unit x lives: transform(t) = level + scale * sum_c prod_n F_n[i_n, c] (+ noise).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.models.cp import CP
+from tensorfill.models.emission import Emission
+
+Array = NDArray[Any]
+
+BLOCK = 2**16  # entries at a time: (draws, BLOCK) of doubles is what quantiles need
+PER_DRAW = 5  # data drawn around each draw of the model, for quantiles
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws of the model.
+
+    Attributes
+    ----------
+    shape : of the tensor
+    draws : (m, sum of I_n, C), the factors of every draw stacked along the modes
+    parameters : (m,) noise or dispersion of every draw
+    emission : how a datum follows from the model
+    numbers : rhat, ess and others, JSON-able
+    """
+
+    kind: ClassVar[str] = "posterior"
+
+    shape: tuple[int, ...]
+    draws: Array
+    parameters: Array
+    emission: Emission
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def rhat(self) -> float:
+        """Split R-hat, the worst of the values traced; near 1 when the halves of the run agree."""
+        return float(self.numbers.get("rhat", math.nan))
+
+    @property
+    def ess(self) -> float:
+        """Effective number of independent draws, median of the values traced."""
+        return float(self.numbers.get("ess", math.nan))
+
+    @property
+    def rank(self) -> int:
+        """Columns of the model, main effects among them."""
+        return int(self.draws.shape[2])
+
+    def at(self, indices: Array) -> Array:
+        """The mean of a datum at coordinates (k, N), over all draws: (k,)."""
+        return self._moments(indices)[0]
+
+    def std_at(self, indices: Array, *, noise: bool = True) -> Array:
+        """Standard deviation of a datum at coordinates (k, N); without `noise`, of its mean: (k,)."""
+        _, between, within = self._moments(indices)
+        return np.sqrt(between + within if noise else between)
+
+    def full(self) -> Array:
+        """The mean at every entry, full shape."""
+        total = np.zeros(self.shape)
+        for draw, parameter in zip(self.draws, self.parameters, strict=True):
+            total += self.emission.mean(CP(self._factors(draw)).full(), float(parameter))
+        return total / len(self.draws)
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        """m data sets at coordinates (k, N), noise included: (m, k). Draws are taken in turn, from a random order."""
+        rows, order = self._rows(indices), rng.permutation(len(self.draws))
+        out = np.empty((m, len(rows)))
+        for j in range(m):
+            draw = order[j % len(order)]
+            out[j] = self.emission.sample(self._predict(draw, rows), float(self.parameters[draw]), rng)
+        return out
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        """Quantiles of a datum at coordinates (k, N), noise included: (k,), or (len(q), k) for several q."""
+        rows, rng = self._rows(indices), np.random.default_rng(0)
+        out = np.empty((*np.shape(q), len(rows)))
+        for start in range(0, len(rows), BLOCK):
+            part = rows[start : start + BLOCK]
+            values = np.empty((len(self.draws), PER_DRAW, len(part)))
+            for j, parameter in enumerate(self.parameters):
+                x = np.broadcast_to(self._predict(j, part), values.shape[1:])
+                values[j] = self.emission.sample(x, float(parameter), rng)
+            out[..., start : start + BLOCK] = np.quantile(values.reshape(-1, len(part)), q, axis=0)
+        return out
+
+    # --- disk ---------------------------------------------------------------------------------------------------
+
+    def pack(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """(arrays, JSON-able rest) from which `unpack` makes the same answer."""
+        arrays = {"draws": self.draws, "parameters": self.parameters}
+        rest = {"shape": list(self.shape), "emission": self.emission.settings(), "numbers": dict(self.numbers)}
+        return arrays, rest
+
+    @classmethod
+    def unpack(cls, arrays: Mapping[str, Array], rest: Mapping[str, Any], prior: Any = None) -> Posterior:
+        """What `pack` gave; `prior` is not needed: the emission says what a datum is."""
+        emission = Emission(**rest["emission"])
+        return cls(tuple(rest["shape"]), arrays["draws"], arrays["parameters"], emission, rest["numbers"])
+
+    # --- inside -------------------------------------------------------------------------------------------------
+
+    def _moments(self, indices: Array) -> tuple[Array, Array, Array]:
+        """Mean, variance of the draws' means, mean of the draws' variances: (k,) each."""
+        rows = self._rows(indices)
+        mean, square, within = (np.zeros(len(rows)) for _ in range(3))
+        for j, parameter in enumerate(self.parameters):
+            x = self._predict(j, rows)
+            value = self.emission.mean(x, float(parameter))
+            off = value - mean
+            mean += off / (j + 1)
+            square += off * (value - mean)
+            within += self.emission.variance(x, float(parameter))
+        return mean, square / max(len(self.draws) - 1, 1), within / len(self.draws)
+
+    def _rows(self, indices: Array) -> Array:
+        first = np.concatenate([[0], np.cumsum(self.shape)])[:-1]
+        return np.ascontiguousarray(np.atleast_2d(indices) + first, dtype=np.int32)
+
+    def _predict(self, draw: int, rows: Array) -> Array:
+        from tensorfill.kernels import _gibbs  # Numba is slow to import
+
+        x = np.empty(len(rows))
+        _gibbs.predict(np.asarray(self.draws[draw], dtype=np.float64), rows, x)
+        return x
+
+    def _factors(self, draw: Array) -> list[Array]:
+        return np.split(np.asarray(draw, dtype=np.float64), np.cumsum(self.shape)[:-1])

@@ -1,0 +1,148 @@
+"""Observations as the Gibbs sampler reads them: sorted once along every mode, rows shared out among threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.observations import Observations
+
+Array = NDArray[Any]
+
+SLAB = 2**21  # doubles of normal equations held at once, where rows are drawn one by one
+WORTH = 2**19  # multiplications that pay for a second thread
+
+
+@dataclass(frozen=True, eq=False)
+class ModeOrder:
+    """One mode's view: the other modes' rows and the entry's place, sorted by this mode's row."""
+
+    others: Array  # (nnz, N - 1) rows of the stacked factors
+    order: Array  # (nnz,) place in the order of Observations
+    starts: Array  # (I_n + 1,)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Where the observations are. All factors are stacked in one array, mode n from row first[n] on."""
+
+    shape: tuple[int, ...]
+    rows: Array  # (nnz, N) rows of the stacked factors
+    modes: tuple[ModeOrder, ...]
+    threads: int
+
+    @cached_property
+    def first(self) -> Array:
+        return np.concatenate([[0], np.cumsum(self.shape)]).astype(np.int64)
+
+    @property
+    def nnz(self) -> int:
+        return len(self.rows)
+
+    def part(self, n: int) -> slice:
+        """The rows of mode n in the stack."""
+        return slice(int(self.first[n]), int(self.first[n + 1]))
+
+    def predict(self, F: Array) -> Array:
+        """The model at the observations, (nnz,); F (sum of I_n, C)."""
+        x = np.empty(self.nnz)
+        loops = _loops()
+
+        def work(a: int, b: int) -> None:
+            loops.predict(F, self.rows[a:b], x[a:b])
+
+        count = self._count(F.shape[1])
+        in_threads(work, [self.nnz * t // count for t in range(count + 1)])
+        return x
+
+    def draw(self, F: Array, n: int, z: Array, w: Array, prior: RowPrior, normals: Array) -> Array:
+        """New rows of mode n given all else: (I_n, K) over the K free columns. normals (I_n, K)."""
+        loops, mode = _loops(), self.modes[n]
+        K = len(prior.free)
+        out = np.empty((self.shape[n], K))
+        tied = bool(prior.rho.any())
+        slab = self.shape[n] if tied else max(1, SLAB // K**2)
+        for start in range(0, self.shape[n], slab):
+            stop = min(start + slab, self.shape[n])
+            G, h = np.empty((stop - start, K, K)), np.empty((stop - start, K))
+
+            def work(a: int, b: int, start: int = start, G: Array = G, h: Array = h) -> None:
+                loops.systems(
+                    F, mode.others, mode.order, mode.starts[start + a : start + b + 1],
+                    z, w, prior.free, prior.fixed, G[a:b], h[a:b],
+                )  # fmt: skip
+                if not tied:
+                    a_, b_ = start + a, start + b
+                    loops.draw_rows(G[a:b], h[a:b], prior.ridge, prior.middle, normals[a_:b_], out[a_:b_])
+
+            in_threads(work, _edges(mode.starts[start : stop + 1], self._count(K * K)))
+            if tied:
+                loops.draw_chain(G, h, prior.ridge, prior.rho, prior.middle, normals, out)
+        return out
+
+    def _count(self, work: int) -> int:
+        return max(1, min(self.threads, self.nnz * work // WORTH))
+
+
+@dataclass(frozen=True, eq=False)
+class RowPrior:
+    """The prior of one mode's rows over its free columns (K,): ridge about `middle`, `rho` between neighbours.
+
+    `fixed` are the columns that are 1 in this mode.
+    """
+
+    free: Array
+    fixed: Array
+    ridge: Array
+    rho: Array
+    middle: Array
+
+
+def entries(obs: Observations, threads: int | None = None) -> Entries:
+    """Sort along every mode."""
+    first = np.concatenate([[0], np.cumsum(obs.shape)])
+    kind = np.int32 if first[-1] < 2**31 else np.int64
+    rows = np.ascontiguousarray(obs.indices + first[:-1], dtype=kind)
+    modes = []
+    for n, length in enumerate(obs.shape):
+        place = np.argsort(obs.indices[:, n], kind="stable") if n else np.arange(obs.nnz)
+        starts = np.searchsorted(obs.indices[place, n], np.arange(length + 1))
+        others = np.ascontiguousarray(np.delete(rows, n, axis=1)[place])
+        modes.append(ModeOrder(others, place.astype(kind), starts.astype(np.int64)))
+    return Entries(obs.shape, rows, tuple(modes), available_threads() if threads is None else threads)
+
+
+def available_threads() -> int:
+    """As many as Numba may use."""
+    import numba
+
+    return int(numba.config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+def in_threads(work: Callable[[int, int], None], edges: Sequence[int]) -> None:
+    """work(start, stop) on each range, one thread each."""
+    if len(edges) == 2:
+        work(edges[0], edges[1])
+        return
+    with ThreadPoolExecutor(len(edges) - 1) as pool:
+        list(pool.map(work, edges[:-1], edges[1:]))
+
+
+def _edges(starts: Array, count: int) -> list[int]:
+    """Ranges of rows with about as many observations each."""
+    wanted = starts[0] + (starts[-1] - starts[0]) * np.arange(1, count) // count
+    inner = np.searchsorted(starts, wanted).tolist()
+    return sorted({0, *inner, len(starts) - 1})
+
+
+def _loops() -> Any:
+    """The compiled loops; Numba is imported here, on first use."""
+    from tensorfill.kernels import _gibbs
+
+    return _gibbs
