@@ -61,7 +61,7 @@ CASES = {
 def cut(request, monkeypatch):
     """Once with everything in one slab and one block, once with slabs and blocks far smaller than the data."""
     if request.param == "cut":
-        monkeypatch.setattr(dense, "SLAB", 7)
+        monkeypatch.setattr(dense, "SLAB_ENTRIES", 7)
         monkeypatch.setattr(sampled, "BLOCK", 11)
     return request.param
 

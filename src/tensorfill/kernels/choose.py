@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import expm1, prod
 
 from tensorfill.kernels.base import Array, Layout
-from tensorfill.kernels.dense import FEW, SLAB, DenseLayout, choose_split
+from tensorfill.kernels.dense import PRODUCT_ROWS, SLAB_ENTRIES, DenseLayout, choose_split
 from tensorfill.kernels.sampled import BLOCK, SampledLayout
 from tensorfill.registry import Registry, did_you_mean
 
@@ -40,7 +40,7 @@ def estimate_memory(nnz: int, shape: Sequence[int], rank: int, layout: str, item
     factors = sum(shape) * rank * itemsize
     if layout == "dense":
         cols = prod(shape[choose_split(shape) :])
-        slab = max(SLAB, min(rank, FEW) * cols)
+        slab = max(SLAB_ENTRIES, min(rank, PRODUCT_ROWS) * cols)
         right = 2 * cols * rank  # R and G_R
         return 8 * nnz + (3 * slab + right) * itemsize + factors
     threads = os.cpu_count() or 1

@@ -20,8 +20,8 @@ import numpy as np
 from tensorfill.kernels.base import Array, Entrywise, Layout, checked_factors, checked_indices
 from tensorfill.kernels.khatrirao import KhatriRao
 
-SLAB = 2**19  # entries of X (or of L, if longer) held at a time: 2 MB in float32, in reach of a core's cache
-FEW = 64  # rows that a matrix product wants to be worth its name
+SLAB_ENTRIES = 2**19  # entries of X (or of L, if longer) held at a time: 2 MB in float32, in reach of a core's cache
+PRODUCT_ROWS = 64  # rows that a matrix product wants to be worth its name
 # overflow and NaN are for the solver's guard to see in the result; compiled loops do not warn either
 silent = np.errstate(over="ignore", under="ignore", invalid="ignore")
 
@@ -51,7 +51,7 @@ class Plan:
         return max(slab.rows for slab in self.slabs)
 
 
-def choose_split(shape: Sequence[int], slab: int = SLAB) -> int:
+def choose_split(shape: Sequence[int], slab: int = SLAB_ENTRIES) -> int:
     """The split with the least work besides the matrix products, which cost the same for every split.
 
     Counted in passes over rows of R numbers: about 4 to form and take apart each product of two or more
@@ -66,6 +66,12 @@ def choose_split(shape: Sequence[int], slab: int = SLAB) -> int:
         return work, cols
 
     return min(range(1, len(shape)), key=thin_work)
+
+
+def slab_rows(cols: int, rank: int) -> int:
+    """How many rows of X, each `cols` long, make a slab."""
+    # a few rows at least, lest the products degenerate; X is then no larger than R, which is whole anyway
+    return max(min(rank, PRODUCT_ROWS), SLAB_ENTRIES // max(cols, rank))
 
 
 def left_slabs(shape: Sequence[int], most_rows: int) -> Iterator[tuple[slice, ...]]:
@@ -195,9 +201,7 @@ class DenseLayout(Layout):
     def _make_plan(self, rank: int) -> Plan:
         split = choose_split(self.shape)
         cols = prod(self.shape[split:])
-        # a few rows at least, lest the products degenerate; X is then no larger than R, which is whole anyway
-        most_rows = max(min(rank, FEW), SLAB // max(cols, rank))
-        cuts = list(left_slabs(self.shape[:split], most_rows))
+        cuts = list(left_slabs(self.shape[:split], slab_rows(cols, rank)))
         rows = [prod(part.stop - part.start for part in cut) for cut in cuts]
         edges = np.concatenate([[0], np.cumsum(rows)]) * cols
         at = edges if self._complete else np.searchsorted(self._flat, edges)

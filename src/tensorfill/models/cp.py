@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensorfill.kernels.dense import choose_split, left_slabs, slab_rows
 
 Array = NDArray[Any]
 
@@ -33,10 +36,18 @@ class CP:
         return self.factors[0].shape[1]
 
     def full(self) -> Array:
-        """The whole tensor. One matrix product, with the Khatri-Rao product of all modes but the first `half`."""
-        half = max(1, len(self.factors) // 2)
-        left, right = khatri_rao(self.factors[:half]), khatri_rao(self.factors[half:])
-        return (left @ right.T).reshape(self.shape)
+        """The whole tensor, as matrix products: left | right modes, split and cut so that neither product of factors
+        is long. Of two long modes the Khatri-Rao product is never formed whole.
+        """
+        split = choose_split(self.shape)
+        left, right = self.factors[:split], khatri_rao(self.factors[split:])
+        X = np.empty((prod(self.shape[:split]), len(right)), dtype=np.result_type(*self.factors))
+        at = 0
+        for cut in left_slabs(self.shape[:split], slab_rows(len(right), self.rank)):
+            part = khatri_rao([A[rows] for A, rows in zip(left, cut, strict=True)])
+            np.matmul(part, right.T, out=X[at : at + len(part)])
+            at += len(part)
+        return X.reshape(self.shape)
 
     def at(self, indices: Array, block: int = 1 << 16) -> Array:
         """Entries at coordinates (k, N), in blocks so that no (k, R) array is formed: (k,)."""
