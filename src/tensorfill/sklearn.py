@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from tensorfill.api import complete
 from tensorfill.choose.defaults import default_prior, default_smooth, prior_for, unit_mode
 from tensorfill.choose.newrows import Rows
-from tensorfill.choose.units import Units
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
+from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
 
 attempt_import("sklearn.base", "TensorImputer", "sklearn")
@@ -178,7 +178,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         obs = Observations.from_dense(T)
         if T.ndim != 2:
             prior = prior_for(obs, self.prior)
-            level = Units.of_level(obs) if prior.location else None
+            level = Units.of_all(obs, scaled=False) if prior.location else None
             if level is None:
                 return self.prior
             self.center_ += level.level[0]

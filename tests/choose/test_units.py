@@ -5,7 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.choose.defaults import unit_mode
-from tensorfill.choose.units import Units
+from tensorfill.data.units import Units
 from tensorfill.data import samples
 from tensorfill.show.summary import spread
 

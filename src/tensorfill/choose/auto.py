@@ -25,11 +25,12 @@ from tensorfill.choose.defaults import (
 from tensorfill.choose.field import complete_field, field_recipe, schedule
 from tensorfill.choose.noisy_field import complete_noisy_field
 from tensorfill.choose.table import Recipe, complete_table, table_solver
-from tensorfill.choose.units import Units
 from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.data.units import Units
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.checks import check_above, check_whole
 from tensorfill.numerical.base import NumericalPrior
+from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.base import Solver
 
@@ -95,7 +96,7 @@ class Auto(Method):
         moved = units.take_out(even)
         if units.own:
             prior = prior_for(moved, "normal")
-        return units.put_back(self._complete(moved, prior, run), obs)
+        return in_units(self._complete(moved, prior, run), units, obs)
 
     def _units(self, obs: Observations, prior: NumericalPrior) -> Units | None:
         """Units for the fit, if not those of the data. With them the model has a component more, and weights that were
@@ -107,7 +108,9 @@ class Auto(Method):
             mode = unit_mode(obs)
             if mode is not None:
                 return Units.of_slices(obs, mode)
-        return Units.of_level(obs) if prior.location else None
+        if not prior.location or not abs(float(obs.values.mean())) > 3 * float(obs.values.std()) > 0:
+            return None
+        return Units.of_all(obs, scaled=False)
 
     def _complete(self, obs: Observations, prior: NumericalPrior, run: Run) -> Completion:
         given = None if self.smooth is None else by_mode(obs, self.smooth)
@@ -208,3 +211,14 @@ class AutoBest(Auto):
     use_when = "when a few times as long is fine: above all pictures, spectral cubes and video"
     default_passes = 10
     default_starts = 10
+
+
+def in_units(done: Completion, units: Units, obs: Observations) -> Completion:
+    """The completion of `units.take_out(obs)` as that of `obs`."""
+    answer = done.answer
+    if isinstance(answer, Filled):
+        behind = None if answer.behind is None else replace(answer.behind, units=units)
+        answer = Filled(units.put_back(answer.X), behind)
+    else:
+        answer = replace(answer, units=units)  # type: ignore[type-var]
+    return replace(done, observations=obs, answer=answer, error_units=units if units.own else None)

@@ -66,7 +66,7 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
         warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were set aside
         trial = method.complete(kept, replace(run, checkpoint=file))
     if trial.status in (Status.INTERRUPTED, Status.CALLBACK):
-        return replace(trial, observations=obs, settings={**trial.settings, "error_bars": "not reached"})
+        return replace(trial, observations=obs, why_no_bars="it was stopped before they were made")
     unit = unit_of(trial)
     at = tuple(aside.indices.T)
     off = np.abs(np.asarray(trial.at(aside.indices), dtype=np.float64) - aside.values) / unit[at]
@@ -78,12 +78,11 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
 
 def unit_of(done: Completion) -> Array:
     """What errors are measured by, full shape: 1, or the spread of the slice where slices have units of their own."""
-    obs, units = done.observations, done.settings.get("units")
+    obs, units = done.observations, done.error_units
     if units is None:
         return np.broadcast_to(1.0, obs.shape)
-    mode = obs.mode(units["dim"])
-    along = [-1 if n == mode else 1 for n in range(obs.ndim)]
-    return np.broadcast_to(np.reshape(units["scale"], along), obs.shape)
+    along = [-1 if n == units.mode else 1 for n in range(obs.ndim)]
+    return np.broadcast_to(np.reshape(units.scale, along), obs.shape)
 
 
 def half_widths(errors: Errors, trial: Completion, level: float, seed: int) -> Array:
@@ -143,7 +142,7 @@ def _flat(trial: Completion) -> Array:
 
 def _prior(trial: Completion) -> Array | None:
     """As wide as the numerical prior is at the model's value: larger counts scatter more."""
-    if trial.prior is None or trial.factors is None or not trial.prior.has("quantile") or "units" in trial.settings:
+    if trial.prior is None or trial.factors is None or not trial.prior.has("quantile") or trial.units is not None:
         return None
     x = trial.model.full().astype(np.float64)
     width = trial.prior.quantile(x, 0.84) - trial.prior.quantile(x, 0.16)

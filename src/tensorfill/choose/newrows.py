@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.defaults import stiffness
-from tensorfill.choose.field import tensorspace_tv
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.base import InterElementPrior
-from tensorfill.interelement.quadratic import penalties
+from tensorfill.interelement.quadratic import Ridge
 from tensorfill.interelement.tensorspace import TensorSpacePrior
 from tensorfill.problem import Problem
 from tensorfill.result.completion import Completion
@@ -34,22 +33,22 @@ class Rows:
     """
 
     def __init__(self, done: Completion) -> None:
-        smooth = {int(n): float(rho) for n, rho in done.settings.get("smooth", {}).items()}
-        if smooth.get(0, 0.0) > 0:
-            msg = f"the first mode must not be smooth if new slices are to be added along it; got smooth={smooth}."
+        problem = done.problem
+        if problem is None:
+            msg = "new slices need the problem behind a run, and this one was read from a file or had none."
             raise ValueError(msg)
-        assert done.prior is not None
-        obs, prior = done.observations, done.prior
+        self.penalty: InterElementPrior | None = problem.interelement.get(0)
+        if self.penalty is not None and self.penalty.couples(problem.shape[0]):
+            msg = f"the first mode must have no smoothness if new slices are to be added along it; got {self.penalty}."
+            raise ValueError(msg)
+        obs, prior = problem.observations, problem.prior
         self.prior = prior
         self.factors = [np.asarray(A, dtype=np.float64) for A in done.model.factors]
         self.average: Array = self.factors[0].mean(axis=0)  # (R,): X of the average slice
-        ridge = float(done.settings.get("ridge", 0.0))
-        self.penalty: InterElementPrior | None = penalties(obs.ndim, {}, ridge).get(0)
-        self.tensorspace: TensorSpacePrior | None = tensorspace_tv(
-            obs, tuple(smooth), float(done.settings.get("tv", 0.0)), prior
-        )
+        self.tensorspace: TensorSpacePrior | None = problem.tensorspace
         information, entry = stiffness(obs, prior)
-        self._curvature, self._ridge = information / entry ** (2 * obs.ndim), ridge
+        self._curvature = information / entry ** (2 * obs.ndim)
+        self._ridge = self.penalty.rho if isinstance(self.penalty, Ridge) else 0.0
 
     def check(self, T: Array) -> None:
         """A sentence if slices T (k, I_2, ..., I_N), NaN = missing, have values that the prior cannot produce."""

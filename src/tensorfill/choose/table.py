@@ -326,7 +326,7 @@ def _fit_all(
         checkpoint=run.checkpoint,
         resume=run.resume,
     )
-    done = replace(done, factors=fill_unseen(obs, done.factors or [], recipe.smooth))
+    done = done.with_factors(fill_unseen(obs, done.factors or [], recipe.smooth))
     settings = {"rank": rank, "ridge": ridge, "smooth": {str(n): v for n, v in recipe.smooth.items()}}
     settings |= {"solver": recipe.solver.name, "seed": run.seed}
     return replace(done, method=method, settings=settings)

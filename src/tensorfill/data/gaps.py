@@ -6,6 +6,7 @@ missing that says little about the answer there; entries under the same gaps, mo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,40 @@ def _under_moved_gaps(
         order = (obs.indices[:, longest] - rng.integers(obs.shape[longest])) % obs.shape[longest]
     last = np.partition(order[hidden], count - 1)[count - 1]
     return hidden & (order <= last)
+
+
+# --- kinds of gaps ------------------------------------------------------------------------------------------------
+
+GAPS = ("next to a known entry", "2 or 3 steps from one", "further from any", "in slices never seen")
+STEPS = (1, 3)  # distances at which one kind of gap ends and the next begins
+
+
+def gap_kinds(observed: NDArray[np.bool_], ordered: Sequence[int]) -> NDArray[np.uint8]:
+    """What kind of gap each entry is (or, if observed, would be as a single gap): numbers of GAPS, full shape.
+
+    How far it is to the nearest known entry along one of the modes `ordered`, all other indices equal: across an hour a
+    neighbour knows most, across a week it knows nothing. Without an ordered mode nothing is near or far.
+    """
+    kinds = np.zeros(observed.shape, dtype=np.uint8)
+    if ordered:
+        distance = np.full(observed.shape, np.iinfo(np.int32).max, dtype=np.int32)
+        for n in ordered:
+            np.minimum(distance, steps_to_known(observed, n), out=distance)
+        kinds = np.searchsorted(STEPS, distance, side="left").astype(np.uint8)
+    for n in range(observed.ndim):
+        others = tuple(m for m in range(observed.ndim) if m != n)
+        unseen = ~observed.any(axis=others, keepdims=True)
+        kinds[np.broadcast_to(unseen, observed.shape)] = len(GAPS) - 1
+    return kinds
+
+
+def steps_to_known(observed: NDArray[np.bool_], mode: int) -> NDArray[np.int32]:
+    """Steps from each entry to the nearest known one in its fibre along `mode`; that of an observed entry is 0. Where
+    the fibre has none: the largest number.
+    """
+    never = np.iinfo(np.int32).max // 2
+    length = observed.shape[mode]
+    along = np.arange(length, dtype=np.int32).reshape([-1 if n == mode else 1 for n in range(observed.ndim)])
+    before = np.maximum.accumulate(np.where(observed, along, -never), axis=mode)
+    after = np.flip(np.minimum.accumulate(np.flip(np.where(observed, along, never), mode), axis=mode), mode)
+    return np.minimum(np.minimum(along - before, after - along), never).astype(np.int32)

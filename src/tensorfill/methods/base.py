@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from tensorfill.data.observations import Observations
 from tensorfill.methods.checks import check_whole
 from tensorfill.registry import Registry
+from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
@@ -164,7 +165,7 @@ class ArrayMethod(Method):
             status=outcome.status,
             history=outcome.history,
             settings={"seed": run.seed, **self.settings()},
-            dense=estimate,
+            answer=Filled(estimate),
         )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.data.atomic import replacing
-from tensorfill.data.convert import ArraySource, cast_like
+from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
+from tensorfill.data.units import Units
 from tensorfill.models.cp import CP
-from tensorfill.numerical.base import PRIORS, NumericalPrior
-from tensorfill.result.record import Bars, History, Row, Status
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.problem import Problem
+from tensorfill.result.answer import Answer, Factors, Filled
+from tensorfill.result.record import Bars, History, Status, Tried
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,31 +36,35 @@ class Completion:
     method : the recipe that ran
     status : why it stopped; `status.sentence` says it in words
     history : objective and held-out error over the iterations
-    settings : everything that made this result, JSON-able
-    prior : the numerical prior (None for methods without one)
-    factors : list of (I_n, R), or None for methods without factors
+    answer : what was found: predictions at any coordinates, see `result.answer`
+    problem : what was minimised, in the units of the fit; None where nothing was, and in a run read from a file
+    settings : what made this result, JSON-able; for reading, nothing in the package goes by it
+    facts : what the observations say about themselves, where a method asked
+    tried : the leaderboard of candidates, best first, where there was a contest
     """
 
     observations: Observations
     method: str
     status: Status
     history: History
+    answer: Answer
     settings: Mapping[str, Any] = field(default_factory=dict)
-    prior: NumericalPrior | None = None
-    factors: list[Array] | None = None
-    dense: Array | None = None  # the estimate itself, for methods that make it directly
+    problem: Problem | None = None
+    facts: Facts | None = None
+    tried: tuple[Tried, ...] = ()
     held_out: float = np.nan  # mean loss on observed entries that were set aside
-    error: float = np.nan  # root mean square error on them, in the unit of the data
+    error: float = np.nan  # root mean square error on them, in the unit of the data or in `error_units`
+    by_gap: Mapping[str, float] = field(default_factory=dict)  # the same for each kind of gap
+    error_units: Units | None = None  # what errors are measured by, where slices have units of their own
     bars: Bars | None = None  # error bars, where they were asked for
+    why_no_bars: str = "ask for them: complete(..., error_bars=0.9)"
     took: float = np.nan  # seconds, with everything that was tried on the way
 
     @cached_property
     def estimate(self) -> Array:
         """The model's mean at every entry, observed or not: full shape, float."""
-        if self.dense is not None:
-            return self.dense
         self.observations._refuse_huge("the estimate")
-        return self._mean(self.model.full())
+        return self.answer.full()
 
     @cached_property
     def completed(self) -> Any:
@@ -68,34 +72,39 @@ class Completion:
         obs = self.observations
         if obs.source is not None:
             return obs.source.fill(self.estimate)
-        dtype = np.dtype(self.settings.get("dtype", obs.values.dtype))
-        out = cast_like(self.estimate, dtype)
-        out = np.array(out, copy=True) if out is self.estimate else out
-        out.reshape(-1)[obs.flat] = obs.values.astype(dtype)
+        out = np.array(self.estimate, dtype=obs.values.dtype)
+        out.reshape(-1)[obs.flat] = obs.values
         return out
 
-    def with_factors(self, factors: list[Array]) -> Completion:
+    def with_factors(self, factors: Sequence[Array]) -> Completion:
         """The same run with other factors."""
-        return replace(self, factors=factors)
+        return replace(self, answer=replace(self._factors(), model=CP(list(factors))))
 
     def with_estimate(self, X: Array) -> Completion:
         """The same run with its estimate refined to X, full shape; the factors stay those of the fit behind it."""
-        return replace(self, dense=X)
+        behind = self.answer.behind if isinstance(self.answer, Filled) else self.answer
+        return replace(self, answer=Filled(X, behind if isinstance(behind, Factors) else None))
 
     def at(self, indices: ArrayLike) -> Array:
         """The estimate at the coordinates (k, N), without forming the whole tensor: (k,)."""
         where = np.atleast_2d(np.asarray(indices))
-        if self.dense is not None:
-            return self.dense[tuple(where.T)]
-        return self._mean(self.model.at(where))
+        shape = self.observations.shape
+        if where.ndim != 2 or where.shape[1] != len(shape) or where.dtype.kind not in "iu":
+            msg = f"indices must be whole numbers (k, {len(shape)}), one column per mode; got shape {where.shape}, "
+            msg += f"dtype {where.dtype}."
+            raise ValueError(msg)
+        outside = np.flatnonzero(((where < 0) | (where >= np.array(shape))).any(axis=1))
+        if outside.size:
+            first = tuple(int(i) for i in where[outside[0]])
+            msg = f"indices must lie inside shape {shape}; got {first} in row {int(outside[0])}."
+            raise ValueError(msg)
+        return self.answer.at(where)
 
     @property
     def interval(self) -> tuple[Array, Array]:
         """(low, high), full shape: where the truth lies at `bars.level` of the unknown entries. The known are known."""
         if self.bars is None:
-            asked = "error_bars" in self.settings  # and the run ended before it came to them
-            why = "it was stopped before they were made" if asked else "ask for them: complete(..., error_bars=0.9)"
-            msg = f"this run has no error bars; {why}."
+            msg = f"this run has no error bars; {self.why_no_bars}."
             raise AttributeError(msg)
         obs = self.observations
         middle = np.array(self.estimate, dtype=np.float64)
@@ -105,13 +114,43 @@ class Completion:
             return low, high
         return self.prior.t_domain.clip(low), self.prior.t_domain.clip(high)
 
+    def _factors(self) -> Factors:
+        behind = self.answer.behind if isinstance(self.answer, Filled) else self.answer
+        if not isinstance(behind, Factors):
+            msg = f"method {self.method!r} has no factors here: its answer is {_words(self.answer)}; use done.estimate."
+            raise AttributeError(msg)
+        return behind
+
     @property
     def model(self) -> CP:
-        """The low-rank model behind the estimate."""
-        if self.factors is None:
-            msg = f"method {self.method!r} has no factors; use done.estimate."
-            raise AttributeError(msg)
-        return CP(self.factors)
+        """The low-rank model behind the estimate, in the units of the fit."""
+        return self._factors().model
+
+    @property
+    def factors(self) -> list[Array] | None:
+        """Its factors, one matrix (I_n, R) per mode; None where the answer is not one low-rank model."""
+        try:
+            return list(self.model.factors)
+        except AttributeError:
+            return None
+
+    @property
+    def prior(self) -> NumericalPrior | None:
+        """The numerical prior, or None for methods without one."""
+        try:
+            return self._factors().prior
+        except AttributeError:
+            return getattr(self.answer, "prior", None)
+
+    @property
+    def units(self) -> Units | None:
+        """Units of the fit, where they are not those of the data."""
+        return getattr(self.answer, "units", None)
+
+    @property
+    def refined(self) -> bool:
+        """Was the estimate refined after the fit, so that it is no longer the factors' own?"""
+        return isinstance(self.answer, Filled)
 
     @property
     def rank(self) -> int | None:
@@ -133,8 +172,8 @@ class Completion:
         """How good the fill is, judged on known entries that were set aside; empty where none were."""
         if not np.isfinite(self.error):
             return ""
-        if "units" in self.settings:
-            slices = self.settings["units"]["dim"]
+        if self.error_units is not None:
+            slices = self.observations.dims[self.error_units.mode]
             return f"typical error {self.error:.2g} of the spread of its slice of {slices}, on known entries set aside"
         spread = float(self.observations.values.astype(np.float64).std())
         bars = "" if self.bars is None else f"; {100 * self.bars.level:.4g}% within {self._typical_bar():.3g}"
@@ -144,9 +183,6 @@ class Completion:
         """Median half width of the error bars where something was missing."""
         half = self.bars.half[~self.observations.mask] if self.bars is not None else np.empty(0)
         return float(np.median(half)) if half.size else 0.0
-
-    def _mean(self, x: Array) -> Array:
-        return x if self.prior is None else self.prior.mean(x)
 
     # --- other libraries ----------------------------------------------------------------------------------------
 
@@ -168,78 +204,16 @@ class Completion:
 
     def save(self, path: str | Path) -> None:
         """Write to `path` (npz, no pickle), replacing what is there in one move."""
-        obs = self.observations
-        arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
-        if obs.weights is not None:
-            arrays["weights"] = obs.weights
-        array = getattr(getattr(obs.source, "inner", obs.source), "array", None)
-        if array is not None and array.dtype != obs.values.dtype:  # so that `completed` comes back in that type
-            arrays["given"] = np.ma.getdata(array)[obs.mask]
-        if self.dense is not None:
-            arrays["dense"] = self.dense
-        if self.bars is not None:
-            arrays["bars"] = self.bars.half
-        for n, A in enumerate(self.factors or []):
-            arrays[f"A{n}"] = A
-        arrays["history"] = np.array(
-            [(r.iteration, r.seconds, r.value, r.held_out) for r in self.history], dtype=np.float64
-        ).reshape(-1, 4)
-        meta = {
-            "format": 1,
-            "shape": obs.shape,
-            "dims": obs.dims,
-            "method": self.method,
-            "status": self.status.name,
-            "settings": dict(self.settings),
-            "prior": None if self.prior is None else {"name": self.prior.name, **self.prior.settings()},
-            "held_out": self.held_out,
-            "error": self.error,
-            "took": self.took,
-            "level": None if self.bars is None else self.bars.level,
-            "modes": len(self.factors or []),
-        }
-        arrays["meta"] = np.frombuffer(json.dumps(meta, default=_plain).encode(), dtype=np.uint8)
-        with replacing(path) as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        from tensorfill.result.disk import save
+
+        save(self, path)
 
     @staticmethod
     def load(path: str | Path, *, prior: NumericalPrior | None = None) -> Completion:
         """Read back what `save` wrote. `prior` is needed only when it was a Custom one made from a function."""
-        try:
-            with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-                arrays = {k: file[k] for k in file.files}
-        except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-            msg = f"{path} must be a file written by Completion.save; it cannot be read ({error})."
-            raise ValueError(msg) from error
-        if "meta" not in arrays:
-            msg = f"{path} must be a file written by Completion.save; it has no 'meta' entry."
-            raise ValueError(msg)
-        meta = json.loads(arrays["meta"].tobytes())
-        obs = Observations(
-            tuple(meta["shape"]),
-            arrays["indices"],
-            arrays["values"],
-            arrays.get("weights"),
-            tuple(meta["dims"]),
-        )
-        if "given" in arrays:
-            array = np.zeros(obs.shape, dtype=arrays["given"].dtype)
-            array[obs.mask] = arrays["given"]
-            obs = replace(obs, source=ArraySource(array, obs.mask))
-        return Completion(
-            observations=obs,
-            method=meta["method"],
-            status=Status[meta["status"]],
-            history=History(tuple(Row(int(r[0]), *map(float, r[1:])) for r in arrays["history"])),
-            settings=meta["settings"],
-            prior=prior if prior is not None else _prior_again(meta["prior"]),
-            factors=[arrays[f"A{n}"] for n in range(meta["modes"])] or None,
-            dense=arrays.get("dense"),
-            held_out=float(meta["held_out"]),
-            error=float(meta["error"]),
-            took=float(meta.get("took", np.nan)),
-            bars=Bars(float(meta["level"]), arrays["bars"]) if "bars" in arrays else None,
-        )
+        from tensorfill.result.disk import load
+
+        return load(path, prior)
 
     # --- pictures -----------------------------------------------------------------------------------------------
 
@@ -294,21 +268,6 @@ class Completion:
         return "\n".join(lines)
 
 
-def _prior_again(meta: Mapping[str, Any] | None) -> NumericalPrior | None:
-    if meta is None:
-        return None
-    settings = {k: v for k, v in meta.items() if k != "name"}
-    return PRIORS[meta["name"]](**settings)
-
-
-def _plain(number: Any) -> Any:
-    """NumPy's numbers and arrays, which a user may have given as settings, as JSON knows them."""
-    if isinstance(number, np.generic | np.ndarray):
-        return number.tolist()
-    msg = f"settings must be numbers, text, lists and dictionaries to be saved; got {type(number).__name__}."
-    raise TypeError(msg)
-
-
-def describe(factors: Sequence[Array]) -> str:
-    """Shapes of factors in words, for messages."""
-    return ", ".join(str(A.shape) for A in factors)
+def _words(answer: Answer) -> str:
+    """What kind of answer it is."""
+    return {"dense": "an array", "blend": "a blend of candidates"}.get(answer.kind, f"of kind {answer.kind!r}")

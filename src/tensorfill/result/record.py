@@ -48,6 +48,28 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class Tried:
+    """A line of the leaderboard: how a candidate did on held-out entries, and its part in the answer.
+
+    Attributes
+    ----------
+    name : of the candidate, with what sets this variant apart
+    error : root mean square error on held-out entries
+    standard_error : of `error`
+    seconds : that its fits took
+    weight : in the answer, 0 to 1
+    note : why it was left out or ended early; empty otherwise
+    """
+
+    name: str
+    error: float
+    standard_error: float
+    seconds: float
+    weight: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class Row:
     """One recorded iteration."""
 

@@ -166,7 +166,7 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
         assert done.prior is not None
         x = np.asarray(done.model.at(where), dtype=np.float64)
         # where the estimate was refined after the fit, the model's own mean is elsewhere
-        shift = 0.0 if done.dense is None else np.asarray(done.at(where), dtype=np.float64) - done.prior.mean(x)
+        shift = 0.0 if not done.refined else np.asarray(done.at(where), dtype=np.float64) - done.prior.mean(x)
         low, high = (done.prior.quantile(x, q) + shift for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
     return np.clip(low, *ends).astype(np.float64), np.clip(high, *ends).astype(np.float64)
 

@@ -16,6 +16,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
 from tensorfill.problem import Problem
+from tensorfill.result.answer import Factors
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State
@@ -139,8 +140,8 @@ def solve(
         status=outcome.status if outcome.status in ENDED_EARLY else best.status,
         history=best.history,
         settings=settings,
-        prior=problem.prior,
-        factors=best.state.factors,
+        answer=Factors(CP(best.state.factors), problem.prior),
+        problem=problem,
         held_out=score if aside is not None else np.nan,
         error=rms_error(problem, best.state.factors, aside) if aside is not None else np.nan,
     )

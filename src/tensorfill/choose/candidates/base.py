@@ -1,0 +1,100 @@
+"""Candidates: ways to fill these gaps, tried on held-out entries.
+
+A candidate is a frozen dataclass: one variant of one family. The class says in words what it assumes (`assumes`),
+whether it can run on these facts (`can`), and yields its variants in the order in which they are worth trying
+(`search`). An instance says about how long a fit takes (`cost`) and fits (`fit`). It never sees held-out entries, nor
+another candidate. `@CANDIDATES.register("its-name")` puts it into the contest and into the test grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import Facts
+from tensorfill.data.observations import Observations
+from tensorfill.methods.base import Run
+from tensorfill.problem import Problem
+from tensorfill.registry import Registry
+from tensorfill.result.answer import Answer
+from tensorfill.result.record import History, Status
+
+Array = NDArray[Any]
+
+CANDIDATES: Registry[Candidate] = Registry("candidate")
+
+# yields variants, is sent the mean loss of each on held-out entries
+Search = Generator["Candidate", float, None]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What a fit gave: an answer, and how it came about."""
+
+    answer: Answer
+    status: Status = Status.FINISHED
+    history: History = field(default_factory=History)
+    problem: Problem | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One variant of one family."""
+
+    name: ClassVar[str]
+    assumes: ClassVar[str]  # what the data must be like, in words
+    takes: ClassVar[frozenset[str]] = frozenset()  # what of `Given` it can make use of; without it, it may not run
+
+    @classmethod
+    def can(cls, facts: Facts, given: Given) -> bool | str:
+        """True, or a sentence (without a full stop) saying why it cannot run on these data."""
+        return True
+
+    @classmethod
+    def search(cls, facts: Facts, given: Given) -> Search:
+        """The variants, likeliest first; the loss of each is sent back, for those that depend on it."""
+        yield cls()
+
+    @property
+    def label(self) -> str:
+        """The name, with what sets this variant apart."""
+        return self.name
+
+    def cost(self, facts: Facts) -> float:
+        """About how many seconds one fit takes on one core."""
+        raise NotImplementedError
+
+    def shorter(self, facts: Facts, seconds: float) -> Candidate:
+        """A variant that takes about `seconds` at most, for the contest alone, where there is one; else itself."""
+        return self
+
+    def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        """The answer from these observations."""
+        raise NotImplementedError
+
+
+def refused(cls: type[Candidate], given: Given) -> str | None:
+    """Why what the user gave leaves no room for this family; None if it does."""
+    if not given.allows(cls.name):
+        return "not among the candidates asked for"
+    for name in ("prior", "rank", "smooth", "ridge", "tv", "solver", "passes"):
+        if getattr(given, name) is not None and name not in cls.takes:
+            return f"it has no {name}, which was given"
+    return None
+
+
+def dense_table(obs: Observations, mode: int) -> Array:
+    """The tensor as a matrix with `mode` along its columns, (others, I_n), NaN = missing."""
+    return np.moveaxis(obs.dense(dtype=np.float64), mode, -1).reshape(-1, obs.shape[mode])
+
+
+def from_table(X: Array, shape: tuple[int, ...], mode: int) -> Array:
+    """The way back from `dense_table`: full shape."""
+    others = [length for n, length in enumerate(shape) if n != mode]
+    return np.ascontiguousarray(np.moveaxis(X.reshape(*others, shape[mode]), -1, mode))

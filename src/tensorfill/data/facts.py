@@ -1,0 +1,214 @@
+"""Facts: what the observations say about themselves, looked up once. Candidates go by them, and users may read them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.gaps import GAPS, clustering, gap_kinds
+from tensorfill.data.likeness import ENOUGH_PAIRS, grain, period, roughness
+from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.data.units import slice_statistics
+
+Array = NDArray[Any]
+
+CHANNELS = 4  # a mode of up to four entries is a set of channels (grey and alpha, RGB, CMYK), not a line of positions
+FEW = 10  # entries below which a mean or a spread says little
+ALIKE = 0.6  # near entries that differ by less than this part of what far ones do: a smooth mode
+SHORTEST_LINE = 8  # a mode shorter than this has no near and far
+LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
+SMALLEST_PICTURE = 16  # pixels along each side
+
+
+@dataclass(frozen=True)
+class ModeFacts:
+    """What is known of one mode.
+
+    Attributes
+    ----------
+    dim, length : its name and length
+    seen : how many of its slices have an observed entry
+    rough : how much near entries differ relative to far ones, 1 = no more alike; `pairs` neighbours were compared
+    period : after how many steps the data repeat, or None
+    spreads : widest spread of a slice over the narrowest
+    clustered : how much likelier than by chance the neighbour of a gap is one
+    """
+
+    dim: str
+    length: int
+    seen: int
+    rough: float
+    pairs: int
+    period: int | None
+    spreads: float
+    clustered: float
+
+    @property
+    def channels(self) -> bool:
+        """A handful of channels rather than positions?"""
+        return self.length <= CHANNELS
+
+    @property
+    def smooth(self) -> bool:
+        """Are neighbours alike, on evidence of enough pairs?"""
+        return self.length >= SHORTEST_LINE and self.pairs >= ENOUGH_PAIRS and self.rough < ALIKE
+
+    @property
+    def ordered(self) -> bool:
+        """Are neighbours more alike than others at all, so that it may serve to look at them?"""
+        return self.length > CHANNELS and self.pairs >= FEW and self.rough < 1.0
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the observations say about themselves.
+
+    Attributes
+    ----------
+    shape, observed : of the tensor, and how many of its entries are known
+    numbers : "yes/no", "counts", "scale" (stars, marks), "amounts" (positive, of any size) or "reals"
+    level, spread, low, high : mean, standard deviation and ends of the observed values
+    modes : one ModeFacts each
+    noise : standard deviation of what sets neighbours along smooth modes apart and is no structure
+    grainy : share of it in the differences of neighbours; clean pictures stay below 0.4
+    gaps : {kind of gap: share of the missing entries}
+    picture : is it a photograph: 8 or 16-bit numbers, or a picture file, rows x columns (x channels)?
+    """
+
+    shape: tuple[int, ...]
+    observed: int
+    numbers: str
+    level: float
+    spread: float
+    low: float
+    high: float
+    modes: tuple[ModeFacts, ...]
+    noise: float
+    grainy: float
+    gaps: Mapping[str, float]
+    picture: bool
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.float64))
+
+    @property
+    def share(self) -> float:
+        """The share of entries observed."""
+        return self.observed / self.size
+
+    @property
+    def dense(self) -> bool:
+        """Small enough to hold every entry?"""
+        return self.size <= DENSE_LIMIT
+
+    @property
+    def smooth(self) -> tuple[int, ...]:
+        """The smooth modes."""
+        return tuple(n for n, m in enumerate(self.modes) if m.smooth)
+
+    @property
+    def ordered(self) -> tuple[int, ...]:
+        """The modes along which neighbours are somewhat alike."""
+        return tuple(n for n, m in enumerate(self.modes) if m.ordered)
+
+    def settings(self) -> dict[str, Any]:
+        """JSON-able."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_settings(given: Mapping[str, Any]) -> Facts:
+        modes = tuple(ModeFacts(**m) for m in given["modes"])
+        return Facts(**{**given, "shape": tuple(given["shape"]), "modes": modes})
+
+    def __str__(self) -> str:
+        from tensorfill.data.factwords import lines
+
+        return "\n".join(lines(self))
+
+
+def look(obs: Observations) -> Facts:
+    """All facts of these observations."""
+    t = obs.values.astype(np.float64)
+    grouped = clustering(obs) if obs.size <= DENSE_LIMIT else [0.0] * obs.ndim
+    modes = tuple(_mode(obs, n, c) for n, c in enumerate(grouped))
+    smooth = tuple(n for n, m in enumerate(modes) if m.smooth)
+    grainy, noise = grain(obs, smooth[:2]) if smooth else (float("nan"), 0.0)
+    return Facts(
+        shape=obs.shape,
+        observed=obs.nnz,
+        numbers=kind_of_numbers(t),
+        level=float(t.mean()),
+        spread=float(t.std()),
+        low=float(t.min()),
+        high=float(t.max()),
+        modes=modes,
+        noise=noise,
+        grainy=grainy,
+        gaps=share_of_gaps(obs, tuple(n for n, m in enumerate(modes) if m.ordered)),
+        picture=is_picture(obs),
+    )
+
+
+def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:
+    dense = obs.size <= DENSE_LIMIT
+    rough, pairs = roughness(obs, n) if dense and obs.shape[n] > CHANNELS else (1.0, 0)
+    count, _, spread = slice_statistics(obs, n)
+    known = spread[(count >= FEW) & (spread > 0)]
+    spreads = float(known.max() / known.min()) if len(known) > 1 else 1.0
+    seen = int(np.count_nonzero(count))
+    return ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, period(obs, n), spreads, clustered)
+
+
+def kind_of_numbers(t: Array) -> str:
+    """Yes/no, counts, a scale with two ends, positive amounts, or reals: see `Facts.numbers`.
+
+    Positive reals that vary by less than a tenth of their size (kelvin, hectopascal) are no amounts counted from zero.
+    """
+    level, spread = float(t.mean()), float(t.std())
+    whole = bool(np.all(t == np.floor(t)) and np.abs(t).max() <= 2**53)  # beyond, every number is whole
+    if whole and t.min() >= 0 and t.max() <= 1 and t.min() < t.max():
+        return "yes/no"
+    if whole and t.min() >= 0:
+        return "scale" if is_scale(t) else "counts"
+    return "amounts" if t.min() > 0 and (spread >= 0.1 * level or spread == 0) else "reals"
+
+
+def is_scale(t: Array) -> bool:
+    """Are these whole numbers >= 0 a scale with two ends (stars, marks, grey levels of 0..16) rather than counts?
+
+    They vary clearly less than counts of their size can, or they pile up at the upper end, where counts thin out.
+    """
+    level, variance, top = float(t.mean(dtype=np.float64)), float(t.var(dtype=np.float64)), float(t.max())
+    # the variance of counts is their mean at least; that of n of them is off by a share of sqrt(2/n)
+    if 0 < variance < level * (1 - max(0.2, 4 * np.sqrt(2 / t.size))):
+        return True
+    at_top, below = int(np.count_nonzero(t == top)), int(np.count_nonzero(t == top - 1))
+    return variance > 0 and top <= LONGEST_SCALE and at_top > max(FEW, 0.01 * t.size, 1.5 * below)
+
+
+def share_of_gaps(obs: Observations, ordered: tuple[int, ...]) -> dict[str, float]:
+    """{kind of gap: share of the missing entries}, without kinds that do not occur."""
+    if obs.size > DENSE_LIMIT or obs.nnz == obs.size:
+        return {}
+    kinds = gap_kinds(obs.mask, ordered)[~obs.mask]
+    share = np.bincount(kinds, minlength=len(GAPS)) / max(len(kinds), 1)
+    return {name: float(s) for name, s in zip(GAPS, share, strict=True) if s > 0}
+
+
+def is_picture(obs: Observations) -> bool:
+    """8 or 16-bit numbers over rows x columns, of one channel or of up to four; or a picture file, whose modes are
+    named so. Whole numbers of that type with few distinct values (labels, ratings) are none.
+    """
+    named = obs.dims[:2] == ("row", "column")
+    dtype = getattr(getattr(getattr(obs.source, "inner", obs.source), "array", None), "dtype", None)
+    small = dtype is not None and dtype.kind == "u" and dtype.itemsize <= 2
+    form = obs.ndim == 2 or (obs.ndim == 3 and obs.shape[2] <= CHANNELS)
+    if not form or min(obs.shape[:2]) < SMALLEST_PICTURE or not (named or small):
+        return False
+    return len(np.unique(obs.values[:10_000])) > 2 * FEW

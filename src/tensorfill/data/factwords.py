@@ -1,0 +1,51 @@
+"""Facts in words, a line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tensorfill.data.facts import Facts, ModeFacts
+
+NUMBERS = {
+    "yes/no": "yes or no",
+    "counts": "counts",
+    "scale": "a scale with two ends, such as stars or marks",
+    "amounts": "positive amounts",
+    "reals": "real numbers",
+}
+
+
+def lines(facts: Facts) -> list[str]:
+    """What is known, one line per thing."""
+    size = " x ".join(f"{m.dim} {m.length}" for m in facts.modes)
+    out = [
+        f"{size}: {facts.observed:,} of {facts.size:,} entries known ({facts.share:.1%})",
+        f"numbers: {NUMBERS[facts.numbers]}, from {facts.low:.4g} to {facts.high:.4g}, "
+        f"mean {facts.level:.4g}, spread {facts.spread:.4g}" + (" (a picture)" if facts.picture else ""),
+    ]
+    out += [f"{m.dim}: {_mode(m)}" for m in facts.modes]
+    if facts.gaps:
+        out.append("gaps: " + ", ".join(f"{share:.0%} {name}" for name, share in facts.gaps.items()))
+    if facts.noise > 0:
+        out.append(f"noise: neighbours differ by about {facts.noise:.3g} that is no structure")
+    return out
+
+
+def _mode(m: ModeFacts) -> str:
+    """One mode in words."""
+    if m.channels:
+        words = ["channels"]
+    elif m.smooth:
+        words = [f"smooth: neighbours differ by {m.rough:.0%} of what far entries do"]
+    elif m.ordered:
+        words = [f"neighbours are a little alike ({m.rough:.0%} of what far entries differ by)"]
+    else:
+        words = ["no order seen"]
+    if m.period is not None:
+        words.append(f"repeats every {m.period}")
+    if m.spreads > 5:
+        words.append(f"its widest slice spreads {m.spreads:.3g} times as much as its narrowest")
+    if m.seen < m.length:
+        words.append(f"{m.length - m.seen} of its slices were never seen")
+    return "; ".join(words)

@@ -1,0 +1,122 @@
+"""How alike entries are along a mode: near ones, far ones, and those a period apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.observations import DENSE_LIMIT, Observations
+
+Array = NDArray[Any]
+
+ENOUGH_PAIRS = 30  # neighbouring pairs before a ratio of their differences is believed
+SURE_PAIRS = 200  # pairs of direct neighbours that settle how grainy a field is
+MOST_PAIRS = 200_000  # more add nothing to a mean
+FIBRES = 64  # the best observed fibres speak for a mode when a period is sought
+LONGEST_PERIOD = 1000
+
+
+def roughness(obs: Observations, mode: int) -> tuple[float, int]:
+    """How much near entries along a mode differ, relative to far ones: (ratio, near pairs seen). 1 = no more alike.
+
+    Mean squared difference of observed pairs in one fibre (all other indices equal) up to three steps apart (further if
+    there are too few), over the same for pairs at a third to two thirds of the mode's length.
+    """
+    length = obs.shape[mode]
+    near, pairs = mean_square_difference(obs, (mode,), (1, 2, 3))
+    if pairs < ENOUGH_PAIRS:  # few entries observed: look further, as long as it is still near
+        near, pairs = mean_square_difference(obs, (mode,), tuple(range(1, max(3, length // 6) + 1)))
+    lags = tuple(sorted({length // 3, length // 2, 2 * length // 3} - {0}))
+    far, enough = mean_square_difference(obs, (mode,), lags)
+    return (near / far if pairs and enough and far > 0 else 1.0), pairs
+
+
+def mean_square_difference(obs: Observations, modes: tuple[int, ...], lags: tuple[int, ...]) -> tuple[float, int]:
+    """Over observed pairs that differ by one of `lags` along one of `modes` and in nothing else: (mean, pairs)."""
+    keys, values = obs.flat, obs.values.astype(np.float64)
+    pick = slice(None) if len(keys) <= MOST_PAIRS else np.linspace(0, len(keys) - 1, MOST_PAIRS).astype(np.intp)
+    total, pairs = 0.0, 0
+    for mode in modes:
+        stride = int(np.prod(obs.shape[mode + 1 :], dtype=np.int64))
+        for lag in lags:
+            inside = obs.indices[pick, mode] + lag < obs.shape[mode]
+            wanted = keys[pick][inside] + lag * stride
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            found = keys[at] == wanted
+            difference = values[at[found]] - values[pick][inside][found]
+            total += float(difference @ difference)
+            pairs += int(found.sum())
+    return total / max(pairs, 1), pairs
+
+
+def grain(obs: Observations, modes: tuple[int, ...]) -> tuple[float, float]:
+    """How much of what sets neighbours apart is noise: (ratio, its standard deviation).
+
+    The ratio is that of mean squared differences of direct neighbours and of entries three or four steps apart along
+    `modes`: those of a picture grow with the distance, those of noise do not. NaN with too few pairs to tell. The noise
+    is what the line through both leaves at distance zero.
+    """
+    near: tuple[int, ...] = (1,)
+    far: tuple[int, ...] = (3, 4)
+    if mean_square_difference(obs, modes, near)[1] < SURE_PAIRS:  # few observed: look further
+        near, far = (1, 2, 3), tuple(range(6, 13))
+    (a, pairs), (b, _) = mean_square_difference(obs, modes, near), mean_square_difference(obs, modes, far)
+    if pairs < ENOUGH_PAIRS or b <= 0:
+        return np.nan, 0.0
+    step = float(np.mean(near) / (np.mean(far) - np.mean(near)))
+    return a / b, float(np.sqrt(max(a - step * (b - a), 0.0) / 2))
+
+
+def period(obs: Observations, mode: int) -> int | None:
+    """After how many steps along a mode the data repeat (24 hours, 7 days, 12 months); None if they do not.
+
+    Autocorrelation of the differences of neighbours, so that slow changes of level do not count, over the fibres that
+    are observed best; gaps are left out of every product. The first lag of 3 or more that stands out among its
+    neighbours, does so again at twice its length, and is the largest such.
+    """
+    length = obs.shape[mode]
+    if length < 12 or obs.size > DENSE_LIMIT:
+        return None
+    X, M = _best_fibres(obs, mode)
+    correlation = _autocorrelation(X, M)
+    longest = min(len(correlation) // 3, LONGEST_PERIOD)
+    best, strength = None, 0.0
+    for lag in range(3, longest + 1):
+        here, twice = correlation[lag], correlation[2 * lag]
+        around = correlation[[lag - 1, lag + 1]]
+        if here >= around.max() and min(here, twice) > strength * 1.2:  # a multiple is no better than its period
+            best, strength = lag, float(min(here, twice))
+    # of independent numbers the autocorrelation is off by about 1 / sqrt(how many there are)
+    return best if strength > 4.0 / np.sqrt(max(M.sum(), 1.0)) and strength > 0.05 else None
+
+
+def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:
+    """(values, observed) of the up to FIBRES fibres along a mode that have most of them: (I_n, fibres) each."""
+    rest = [n for n in range(obs.ndim) if n != mode]
+    fibre = np.ravel_multi_index(tuple(obs.indices[:, n] for n in rest), [obs.shape[n] for n in rest])
+    names, at, count = np.unique(fibre, return_inverse=True, return_counts=True)
+    chosen = np.argsort(-count, kind="stable")[:FIBRES]
+    column = np.full(len(names), -1)
+    column[chosen] = np.arange(len(chosen))
+    keep = column[at] >= 0
+    X, M = np.zeros((obs.shape[mode], len(chosen))), np.zeros((obs.shape[mode], len(chosen)))
+    X[obs.indices[keep, mode], column[at[keep]]] = obs.values[keep]
+    M[obs.indices[keep, mode], column[at[keep]]] = 1.0
+    return X, M
+
+
+def _autocorrelation(X: Array, M: Array) -> Array:
+    """Of the differences of neighbours in each column, standardised, gaps left out: (lags,)."""
+    D, both = np.diff(X, axis=0), M[1:] * M[:-1]
+    level = (D * both).sum(axis=0) / np.maximum(both.sum(axis=0), 1.0)
+    D = (D - level) * both
+    size = np.sqrt((D**2).sum(axis=0) / np.maximum(both.sum(axis=0), 1.0))
+    D = np.divide(D, size, out=np.zeros_like(D), where=size > 0)
+    length = len(D)
+    padded = 2 * length
+    power = (np.abs(np.fft.rfft(D, padded, axis=0)) ** 2).sum(axis=1)
+    pairs = (np.abs(np.fft.rfft(both, padded, axis=0)) ** 2).sum(axis=1)
+    products, counts = np.fft.irfft(power)[:length], np.fft.irfft(pairs)[:length]
+    return np.where(counts > 0.5, products / np.maximum(counts, 0.5), 0.0)

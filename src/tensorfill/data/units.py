@@ -1,0 +1,83 @@
+"""Data in units that suit a model, and the answer in those of the data again.
+
+Two cases. Real numbers far from zero (kelvin) have their level taken out: it would use up the smoothness and the ridge
+of the factors, and the digits of their numbers. Where the slices along a mode are quantities of their own (pressure,
+temperature, rain; columns of a table), each is centred and divided by its spread, or the widest alone would count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.observations import Observations
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """t = level[i] + scale[i] t', with i the index along `mode`; both (I_mode,)."""
+
+    mode: int
+    level: Array
+    scale: Array
+
+    @staticmethod
+    def of_slices(obs: Observations, mode: int) -> Units:
+        """Each slice along `mode` by its own mean and spread; one that is constant or hardly seen by those of all."""
+        count, mean, spread = slice_statistics(obs, mode)
+        known = (count > 1) & (spread > 0)
+        level = np.where(count > 0, mean, float(np.mean(mean[count > 0])))
+        usual = float(np.median(spread[known])) if known.any() else 1.0
+        return Units(mode, level, np.where(known, spread, usual))
+
+    @staticmethod
+    def of_all(obs: Observations, *, scaled: bool = True) -> Units:
+        """The mean of all observations as level and, if `scaled`, their spread as scale: one unit for all."""
+        t = obs.values.astype(np.float64)
+        spread = float(t.std()) if scaled else 1.0
+        full = np.ones(obs.shape[0])
+        return Units(0, full * float(t.mean()), full * (spread if spread > 0 else 1.0))
+
+    @property
+    def own(self) -> bool:
+        """Does each slice have a unit of its own?"""
+        return bool(len(self.scale) and (self.scale != self.scale[0]).any())
+
+    def take_out(self, obs: Observations) -> Observations:
+        """The data in units of the model."""
+        i = obs.indices[:, self.mode]
+        return replace(obs, values=(obs.values.astype(np.float64) - self.level[i]) / self.scale[i], source=None)
+
+    def put_back_at(self, x: Array, indices: Array) -> Array:
+        """Numbers x (k,) at coordinates (k, N), in the unit of the data."""
+        i = indices[:, self.mode]
+        return self.level[i] + self.scale[i] * x
+
+    def put_back(self, X: Array) -> Array:
+        """X, full shape, in the unit of the data."""
+        along = [-1 if n == self.mode else 1 for n in range(X.ndim)]
+        return self.level.reshape(along) + self.scale.reshape(along) * X
+
+    def settings(self) -> dict[str, Any]:
+        """JSON-able; `Units.from_settings` reads it back."""
+        return {"mode": self.mode, "level": self.level.tolist(), "scale": self.scale.tolist()}
+
+    @staticmethod
+    def from_settings(given: Mapping[str, Any]) -> Units:
+        return Units(int(given["mode"]), np.array(given["level"], dtype=float), np.array(given["scale"], dtype=float))
+
+
+def slice_statistics(obs: Observations, mode: int) -> tuple[Array, Array, Array]:
+    """(number, mean, standard deviation) of the observed entries of each slice along a mode, (I_n,) each; 0 if none."""
+    i, length = obs.indices[:, mode], obs.shape[mode]
+    t = obs.values.astype(np.float64)
+    count = np.bincount(i, minlength=length)
+    at_least = np.maximum(count, 1)
+    mean = np.bincount(i, t, length) / at_least
+    return count, mean, np.sqrt(np.bincount(i, (t - mean[i]) ** 2, length) / at_least)

@@ -1,0 +1,121 @@
+"""A Completion on disk: npz, no pickle, replaced in one move."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.atomic import replacing
+from tensorfill.data.convert import ArraySource
+from tensorfill.data.facts import Facts
+from tensorfill.data.observations import Observations
+from tensorfill.data.units import Units
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.result.answer import unpack
+from tensorfill.result.record import Bars, History, Row, Status, Tried
+
+if TYPE_CHECKING:
+    from tensorfill.result.completion import Completion
+
+Array = NDArray[Any]
+
+FORMAT = 2
+
+
+def save(done: Completion, path: str | Path) -> None:
+    """Write `done` to `path`."""
+    obs = done.observations
+    arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
+    if obs.weights is not None:
+        arrays["weights"] = obs.weights
+    array = getattr(getattr(obs.source, "inner", obs.source), "array", None)
+    if array is not None and array.dtype != obs.values.dtype:  # so that `completed` comes back in that type
+        arrays["given"] = np.ma.getdata(array)[obs.mask]
+    if done.bars is not None:
+        arrays["bars"] = done.bars.half
+    own, answer = done.answer.pack()
+    arrays |= {f"answer/{name}": array for name, array in own.items()}
+    rows = [(r.iteration, r.seconds, r.value, r.held_out) for r in done.history]
+    arrays["history"] = np.array(rows, dtype=np.float64).reshape(-1, 4)
+    meta = {
+        "format": FORMAT,
+        "shape": obs.shape,
+        "dims": obs.dims,
+        "method": done.method,
+        "status": done.status.name,
+        "settings": dict(done.settings),
+        "answer": {"kind": done.answer.kind, **answer},
+        "facts": None if done.facts is None else done.facts.settings(),
+        "tried": [dataclasses.asdict(row) for row in done.tried],
+        "held_out": done.held_out,
+        "error": done.error,
+        "by_gap": dict(done.by_gap),
+        "error_units": None if done.error_units is None else done.error_units.settings(),
+        "took": done.took,
+        "level": None if done.bars is None else done.bars.level,
+    }
+    arrays["meta"] = np.frombuffer(json.dumps(meta, default=_plain).encode(), dtype=np.uint8)
+    with replacing(path) as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
+    """Read back what `save` wrote; any damage is one sentence."""
+    from tensorfill.result.completion import Completion
+
+    try:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+            arrays = {k: file[k] for k in file.files}
+        meta = json.loads(arrays["meta"].tobytes())
+        if meta.get("format") != FORMAT:
+            msg = f"it is of format {meta.get('format')}, and this version reads {FORMAT}"
+            raise ValueError(msg)
+    except OSError:
+        raise
+    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        msg = f"{path} must be a file written by Completion.save; it cannot be read ({error})."
+        raise ValueError(msg) from error
+    obs = _observations(arrays, meta)
+    own = {name.split("/", 1)[1]: array for name, array in arrays.items() if name.startswith("answer/")}
+    units = meta["error_units"]
+    return Completion(
+        observations=obs,
+        method=meta["method"],
+        status=Status[meta["status"]],
+        history=History(tuple(Row(int(r[0]), *map(float, r[1:])) for r in arrays["history"])),
+        answer=unpack(own, meta["answer"], prior),
+        settings=meta["settings"],
+        facts=None if meta["facts"] is None else Facts.from_settings(meta["facts"]),
+        tried=tuple(Tried(**row) for row in meta["tried"]),
+        held_out=float(meta["held_out"]),
+        error=float(meta["error"]),
+        by_gap=meta["by_gap"],
+        error_units=None if units is None else Units.from_settings(units),
+        bars=Bars(float(meta["level"]), arrays["bars"]) if "bars" in arrays else None,
+        took=float(meta["took"]),
+    )
+
+
+def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observations:
+    weights, dims = arrays.get("weights"), tuple(meta["dims"])
+    obs = Observations(tuple(meta["shape"]), arrays["indices"], arrays["values"], weights, dims)
+    if "given" not in arrays:
+        return obs
+    array = np.zeros(obs.shape, dtype=arrays["given"].dtype)
+    array[obs.mask] = arrays["given"]
+    return replace(obs, source=ArraySource(array, obs.mask))
+
+
+def _plain(number: Any) -> Any:
+    """NumPy's numbers and arrays, which a user may have given as settings, as JSON knows them."""
+    if isinstance(number, np.generic | np.ndarray):
+        return number.tolist()
+    msg = f"settings must be numbers, text, lists and dictionaries to be saved; got {type(number).__name__}."
+    raise TypeError(msg)
