@@ -167,3 +167,7 @@ class NumericalPrior:
     def settings(self) -> dict[str, Any]:
         """The parameters, JSON-able, from which `PRIORS[name](**settings)` makes the same prior."""
         return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
+
+    def described(self) -> dict[str, Any]:
+        """Name and parameters for people to read, JSON-able also where `settings` refuses."""
+        return {"name": self.name, **self.settings()}

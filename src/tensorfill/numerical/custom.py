@@ -85,7 +85,7 @@ class Custom(Extended):
                 raise ValueError(str(err)) from None
 
     def __repr__(self) -> str:
-        loss = repr(self.loss) if isinstance(self.loss, str) else getattr(self.loss, "__name__", "function")
+        loss = repr(self.loss) if isinstance(self.loss, str) else _called(self.loss)
         return f"Custom({loss}, t: {self.t_domain}, x: {self.x_domain})"
 
     def _compile(self) -> None:
@@ -168,8 +168,17 @@ class Custom(Extended):
                 "Give nll (and mean) as text, such as 'x - t*log(x)', or keep the script that makes it."
             )
             raise ValueError(msg)
-        domains = {name: _described(getattr(self, name)) for name in ("t_domain", "x_domain")}
-        return {"nll": self.loss, "mean": self.expected, "floor": self.floor, "check": False, **domains}
+        return {"nll": self.loss, "mean": self.expected, "floor": self.floor, "check": False, **self._domains()}
+
+    def described(self) -> dict[str, Any]:
+        """Functions by their names."""
+        if self.savable:
+            return super().described()
+        texts = {"nll": _called(self.loss), "mean": None if self.expected is None else _called(self.expected)}
+        return {"name": self.name, **texts, "floor": self.floor, **self._domains()}
+
+    def _domains(self) -> dict[str, Any]:
+        return {name: _described(getattr(self, name)) for name in ("t_domain", "x_domain")}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The compiled functions cannot be pickled: they are made again. Functions given must be importable.
@@ -179,6 +188,11 @@ class Custom(Extended):
 
 def _again(loss: Any, slope: Any, t_domain: Interval, x_domain: Interval, mean: Any, floor: float) -> Custom:
     return Custom(loss, slope, t_domain=t_domain, x_domain=x_domain, mean=mean, floor=floor, check=False)
+
+
+def _called(given: str | Callable[..., Any]) -> str:
+    """A formula as it is, a function by its name."""
+    return given if isinstance(given, str) else str(getattr(given, "__name__", "function"))
 
 
 def _wrap(function: Loss) -> Loss:

@@ -44,10 +44,7 @@ def model_words(done: Completion) -> str:
     """`poisson, rank 60`; `normal (sigma 10.8), rank 1`; empty for methods without a prior."""
     if done.prior is None:
         return ""
-    try:
-        given = done.prior.settings()
-    except ValueError:  # a loss of the user's own, made of functions
-        given = {}
+    given = done.prior.settings() if done.prior.savable else {}  # else a loss of the user's own, made of functions
     given = {k: v for k, v in given.items() if k != "floor"}  # how it goes on outside its domain is of no interest here
     settings = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items())
     return done.prior.name + (f" ({settings})" if settings else "") + (f", rank {done.rank}" if done.rank else "")
@@ -94,7 +91,7 @@ def facts(done: Completion) -> dict[str, Any]:
         "sentence": done.status.sentence,
         "quality": quality(done),
         "method": done.method,
-        "prior": None if done.prior is None else {"name": done.prior.name, **_plain(done.prior.settings())},
+        "prior": None if done.prior is None else _plain(done.prior.described()),
         "rank": done.rank,
         "shape": list(obs.shape),
         "dims": list(obs.dims),

@@ -1,0 +1,44 @@
+"""A result in words and plain numbers."""
+
+import json
+from functools import partial
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.show import summary
+from tensorfill.show.report import write_report
+
+
+def squares(t, x):
+    return (t - x) ** 2
+
+
+@pytest.mark.parametrize(
+    "loss", [squares, lambda t, x: (t - x) ** 2, partial(squares)], ids=["def", "lambda", "partial"]
+)
+@pytest.mark.parametrize("method", ["auto", "solve"])
+def test_a_loss_made_of_functions_can_be_told_of(loss, method, tmp_path, rng):
+    T = np.outer(rng.uniform(1, 2, 9), rng.uniform(1, 2, 8))
+    T[2, 3] = np.nan
+    prior = tfl.Custom(loss)
+    if method == "auto":
+        done = tfl.complete(T, prior=prior, rank=1, max_iter=3)
+    else:
+        done = tfl.solve(tfl.Problem(tfl.observe(T), rank=1, prior=prior), stopping=tfl.Stopping(max_iter=3))
+    facts = summary.facts(done)
+    assert facts["prior"]["name"] == "custom"
+    assert getattr(loss, "__name__", "function") in facts["prior"]["nll"]
+    assert json.loads(json.dumps(facts)) == facts
+    assert "custom" in summary.model_words(done)
+    write_report(done, tmp_path / "r.html")
+    assert "custom" in (tmp_path / "r.html").read_text()
+    assert "custom" in repr(done)
+    assert "custom" in done._repr_html_()
+
+
+def test_settings_tell_of_every_prior():
+    made = tfl.Custom("(x - t)**2")
+    assert made.described() == {"name": "custom", **made.settings()}
+    assert tfl.Normal(2.0).described() == {"name": "normal", **tfl.Normal(2.0).settings()}
