@@ -249,6 +249,26 @@ def test_bounds_are_kept():
         assert B.max() <= 0.6 + 1e-12
 
 
+@pytest.mark.parametrize("name", ["lbfgsb", "adam", "blockprox"])
+def test_the_sum_of_two_bounds_is_what_both_allow(name):
+    both = tfl.NonNegative() + tfl.Box(-0.1, 0.6)
+    made = []
+    for bound in (both, tfl.Ridge(0.1) + both, tfl.Box(0.0, 0.6), tfl.Ridge(0.1) + tfl.Box(0.0, 0.6)):
+        problem, _ = make_problem("normal", interelement={1: bound})
+        made.append(tfl.solve(problem, name, stopping=tfl.Stopping(max_iter=30)).factors)
+        assert made[-1][1].min() >= 0
+        assert made[-1][1].max() <= 0.6 + 1e-12
+    for n in range(3):
+        assert np.array_equal(made[0][n], made[2][n])
+        np.testing.assert_allclose(made[1][n], made[3][n], rtol=1e-9)
+
+
+def test_multiplicative_takes_any_form_of_nonnegative():
+    for bound in (tfl.NonNegative() + tfl.NonNegative(), tfl.Box(0.0, None), tfl.Box(0, None) + tfl.NonNegative()):
+        problem, _ = make_problem("poisson", interelement={1: bound})
+        assert tfl.Multiplicative().refuses(problem) is None
+
+
 def test_blockprox_takes_non_smooth_priors():
     problem, _ = make_problem(
         "poisson", shape=(12, 8, 4), interelement={0: tfl.TotalVariation(2.0) + tfl.Ridge(0.1), 1: tfl.L1(0.5)}

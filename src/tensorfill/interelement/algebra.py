@@ -175,6 +175,11 @@ class Sum(InterElementPrior):
         ends = [term.bounds for term in self.terms]
         return max(low for low, _ in ends), min(high for _, high in ends)
 
+    @property
+    def only_bounds(self) -> bool:
+        """If no term does anything else; the sum of bounds is their intersection."""
+        return all(term.only_bounds for term in self.terms)
+
     def scaled(self, factor: float) -> InterElementPrior:
         """Every term scaled."""
         return Sum(tuple(term.scaled(factor) for term in self.terms))

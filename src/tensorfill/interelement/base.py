@@ -94,6 +94,11 @@ class InterElementPrior:
         """Interval that every entry of A must stay in."""
         return (-np.inf, np.inf)
 
+    @property
+    def only_bounds(self) -> bool:
+        """Does it nothing but keep every entry of A within `bounds`?"""
+        return False
+
     def couples(self, n: int) -> bool:
         """Does a row of a factor with n rows feel its neighbours, so that one never observed takes after them?"""
         if self.has("matrix"):

@@ -58,6 +58,11 @@ class L1(Weighted):
 class _Interval(InterElementPrior):
     """Every entry lies between two numbers."""
 
+    @property
+    def only_bounds(self) -> bool:
+        """That is all it does."""
+        return True
+
     def value(self, A: Array) -> float:
         """0 inside, inf outside."""
         low, high = self.bounds

@@ -133,6 +133,6 @@ def _slope(problem: Problem, factors: Sequence[Array], gradient: Array) -> float
 def bounds_only(problem: Problem) -> str | None:
     """A refusal unless every non-smooth prior is a plain bound on the entries."""
     for n, p in problem.modes:
-        if p.nonsmooth is not None and p.nonsmooth.name not in ("nonnegative", "box"):
+        if p.nonsmooth is not None and not p.nonsmooth.only_bounds:
             return f"mode {n} has {type(p).__name__}, which has no gradient"
     return None

@@ -66,9 +66,7 @@ class Multiplicative(Solver):
         for n, p in problem.modes:
             if p.smooth is not None and not p.smooth.has("matrix"):
                 return f"mode {n} has {type(p).__name__}, which is not quadratic"
-            if p.nonsmooth is not None and not (
-                p.nonsmooth.bounds == (0.0, np.inf) and p.nonsmooth.name == "nonnegative"
-            ):
+            if p.nonsmooth is not None and not (p.nonsmooth.only_bounds and p.nonsmooth.bounds == (0.0, np.inf)):
                 return f"mode {n} has {type(p).__name__}, which is neither quadratic nor NonNegative"
         return None
 
