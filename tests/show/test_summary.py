@@ -42,3 +42,18 @@ def test_settings_tell_of_every_prior():
     made = tfl.Custom("(x - t)**2")
     assert made.described() == {"name": "custom", **made.settings()}
     assert tfl.Normal(2.0).described() == {"name": "normal", **tfl.Normal(2.0).settings()}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_intervals_stay_on_the_side_of_zero_where_the_data_are(sign, rng):
+    T = sign * rng.poisson(0.7, (30, 20)).astype(float)
+    T[rng.random(T.shape) < 0.3] = np.nan
+    done = tfl.complete(T, method="halrtc", max_iter=30, error_bars=0.9)
+    gaps = np.argwhere(np.isnan(T))
+    low, high = summary.interval(done, gaps)
+    assert (sign * low >= 0).all()
+    assert (sign * high >= 0).all()
+    assert (low <= high).all()
+    assert (high > low).any()
+    found = summary.spread(done)
+    assert (sign * np.array([found.low, found.high]) >= 0).all()

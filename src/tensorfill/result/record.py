@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.numerical.base import Interval
+
 
 class Status(Enum):
     """Why a run stopped; each with its sentence."""
@@ -45,6 +47,22 @@ class Bars:
 
     level: float
     half: NDArray[Any]
+
+    def around(
+        self, middle: NDArray[Any], ends: tuple[float, float] = (-np.inf, np.inf)
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """(low, high) around `middle`, all full shape, inside `ends` (see `limits`)."""
+        return np.clip(middle - self.half, *ends), np.clip(middle + self.half, *ends)
+
+
+def limits(values: NDArray[Any], domain: Interval | None = None) -> tuple[float, float]:
+    """(low, high) that numbers like the observed `values` (nnz,) keep to: what `domain`, that of the prior, allows,
+    and the side of 0 on which all of them lie. Counts and lengths have no interval below 0, whichever method ran.
+    """
+    least, most = float(values.min()), float(values.max())
+    low = 0.0 if least >= 0 and most > 0 else -np.inf
+    high = 0.0 if most <= 0 and least < 0 else np.inf
+    return (low, high) if domain is None else (max(low, domain.low), min(high, domain.high))
 
 
 @dataclass(frozen=True)

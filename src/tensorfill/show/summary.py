@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.sources import cast_like
+from tensorfill.result.record import limits
 from tensorfill.show import view
 
 if TYPE_CHECKING:
@@ -151,12 +152,12 @@ class Spread:
 
 def interval(done: Completion, where: Array) -> tuple[Array, Array]:
     """The error bars, or else the central 90 % of the prior, at the coordinates (k, N): (low, high), around the
-    estimate and inside what the data's type can hold.
+    estimate and inside what the data's type can hold; not below 0 where no datum is.
     """
+    ends = limits(done.observations.values, None if done.prior is None else done.prior.t_domain)
     dtype = view.source_dtype(done.observations)
-    ends = (-np.inf, np.inf)
     if dtype is not None and dtype.kind in "iu":
-        ends = (float(np.iinfo(dtype).min), float(np.iinfo(dtype).max))
+        ends = (max(ends[0], float(np.iinfo(dtype).min)), min(ends[1], float(np.iinfo(dtype).max)))
     if done.bars is not None:
         low, high = (end[tuple(np.asarray(where).T)] for end in done.interval)
     else:

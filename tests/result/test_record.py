@@ -1,0 +1,32 @@
+"""Error bars: where they end."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.result.record import Bars, limits
+
+
+@pytest.mark.parametrize(
+    ("values", "domain", "ends"),
+    [
+        ([0.0, 3.0], None, (0.0, np.inf)),
+        ([-1.0, 3.0], None, (-np.inf, np.inf)),
+        ([-1.0, 0.0], None, (-np.inf, 0.0)),
+        ([0.0, 0.0], None, (-np.inf, np.inf)),  # nothing but zeros says nothing of a side
+        ([0.2, 0.7], tfl.UNIT, (0.0, 1.0)),
+        ([-2.0, 3.0], tfl.REAL, (-np.inf, np.inf)),
+    ],
+)
+def test_limits_follow_the_data_and_the_prior(values, domain, ends):
+    assert limits(np.array(values), domain) == ends
+
+
+def test_bars_end_at_the_limits():
+    middle, half = np.array([-0.5, 0.2, 3.0]), np.array([0.1, 1.0, 1.0])
+    low, high = Bars(0.9, half).around(middle, (0.0, 3.5))
+    assert low.tolist() == [0.0, 0.0, 2.0]
+    assert high.tolist() == [0.0, 1.2, 3.5]
+    low, high = Bars(0.9, half).around(middle)
+    assert np.array_equal(low, middle - half)
+    assert np.array_equal(high, middle + half)
