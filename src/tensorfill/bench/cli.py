@@ -133,3 +133,51 @@ def ablation(
     for table in tables:
         console.show(table.title, table.head, table.rows)
     console.end(report, [f"{out}/ablation.{ending}" for ending in ("csv", "md")])
+
+
+@app.command()
+def choose(
+    out: Out = "out/choose",
+    names: Annotated[
+        str | None, typer.Option(metavar="a,b", help="Sets (wine), cells (wine/slices) or kinds of data (series).")
+    ] = None,
+    seeds: Annotated[str, typer.Option(metavar="0,1", help="Of auto; all others run with 0.")] = "0",
+    images: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with house and tree.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with hangzhou.mat.")] = None,
+    only: Annotated[str | None, typer.Option(metavar="auto", help="Of auto, candidates, others.")] = None,
+    half: Annotated[str | None, typer.Option(metavar="HALF", help="tuned or reported.")] = None,
+    draws: Annotated[str, typer.Option(metavar="0,1", help="Of the gaps; the same for everyone.")] = "0",
+    speed: Annotated[bool, typer.Option("--speed", help="Instead: processor time on four tasks.")] = False,
+    again: Again = False,
+) -> None:
+    """The choice auto makes, on real data: its error over that of the best of all others. OUT/choose.csv, .md, .png.
+
+    Others are every candidate of its contest alone, and what people use: means, interpolation, imputers. Sets whose
+    package is not installed are left out with a sentence. A cell that is in the CSV is not run again.
+    """
+    from pathlib import Path
+
+    from tensorfill.bench import choose_report, choose_speed, console
+    from tensorfill.bench.choose import run
+    from tensorfill.bench.choose_data import Places
+
+    places = Places(Path(images) if images else None, Path(data) if data else None)
+    each, drawn = console.numbers("--seeds", seeds, int), console.numbers("--draws", draws, int)
+    if speed:
+        report, left_out = console.carry_out("choose", out, lambda bar: choose_speed.run(out, places, bar, again=again))
+        file = choose_speed.csv_file(out)
+        console.show("Seconds of processor time", file.columns, [list(row.values()) for row in file.rows()])
+        written: list[Path] = [file.path]
+    else:
+        asked, some = console.words(names), console.words(only)
+        report, left_out = console.carry_out(
+            "choose",
+            out,
+            lambda bar: run(out, asked, each, places, bar, only=some, half=half, draws=drawn, again=again),
+        )
+        written = choose_report.write(out)
+        lines = choose_report.arrange(choose_report.csv_file(out).rows())
+        console.show("auto over the best of all others", *choose_report.summary(lines))
+    for sentence in left_out:
+        typer.echo(f"left out  {sentence}", err=True)
+    console.end(report, written)
