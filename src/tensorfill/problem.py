@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.observations import DataWarning as DataWarning
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.interelement.tensorspace import TensorSpacePrior
@@ -27,10 +28,6 @@ from tensorfill.models.cp import CP
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 
 Array = NDArray[Any]
-
-
-class DataWarning(UserWarning):
-    """Something about the data that a user should know before trusting the fill."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from test_files import EXAMPLES
 from typer.testing import CliRunner
 
 import tensorfill as tfl
-from tensorfill import cli
+from tensorfill.cli import main as cli
 from tensorfill.data.files import FORMATS
 
 COMMAND = shutil.which("tensorfill", path=str(Path(sys.executable).parent)) or "tensorfill"
@@ -280,7 +280,10 @@ def test_notes_of_the_library_reach_the_user(folder, capsys):
     array = RNG.uniform(1, 5, (6, 12))
     array[3] = np.nan
     np.save("a.npy", array)
-    assert run("complete", "a.npy", "-o", "b.npy", "--json", "--method", "sptc", "--rank", 2, *QUICK) == 0
+    assert (
+        run("complete", "a.npy", "-o", "b.npy", "--json", "--method", "sptc", "--rank", 2, "--smooth", "1=10", *QUICK)
+        == 0
+    )
     (note,) = json.loads(capsys.readouterr().out)["notes"]
     assert "mode0 = 3" in note
 
@@ -657,8 +660,9 @@ def test_bench_speed(tmp_path, monkeypatch):
 
 
 def test_time_left_is_the_sooner_of_two_ends():
+    from tensorfill.cli.progress import time_left
     from tensorfill.result.record import History, Row
-    from tensorfill.terminal import clock, time_left
+    from tensorfill.terminal import clock
 
     history = History(tuple(Row(k, 2.0 * k, 1.0) for k in range(11)))  # ten iterations in twenty seconds
     assert time_left(history, 100, None) == pytest.approx(180)

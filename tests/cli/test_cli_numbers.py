@@ -247,3 +247,15 @@ def test_any_name_of_the_first_column_goes_into_any_format():
     for name in ("b.nc", "b.parquet", "b.tsv"):
         assert run("complete", "a.csv", "-o", name, *QUICK) == 0
         assert read(name).shape == STARS.shape
+
+
+def test_a_code_for_missing_is_asked_about(capsys):
+    T = np.round(np.outer(np.arange(1, 13), np.arange(1.0, 11.0)), 1)
+    T[::4, ::3] = -999
+    T[1, 1] = np.nan
+    np.savetxt("in.csv", T, delimiter=",", fmt="%g")
+    assert run("complete", "in.csv", "-o", "out.csv", "--json", *QUICK) == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert [n for n in notes if "--missing-value -999" in n] == notes
+    assert run("complete", "in.csv", "-o", "out.csv", "--json", "--missing-value", "-999", *QUICK) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == []

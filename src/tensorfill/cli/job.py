@@ -21,9 +21,9 @@ from tensorfill.data.files import FileError, FileWarning, Loaded, format_of, rea
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
-from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
+from tensorfill.data.sentinels import asked
 from tensorfill.methods import METHODS
-from tensorfill.problem import DataWarning
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
@@ -67,9 +67,10 @@ class Job:
         """Do it; returns the exit code."""
         with as_problem(BAD_USAGE):
             settings = self.settings()
-        with as_problem(BAD_DATA), noting() as notes:
+        with as_problem(BAD_DATA), noting(FileWarning, DataWarning) as notes:
             loaded = self.load()
             obs = loaded.observations()
+            asked(obs)
             if self.unrounded:
                 loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
         with as_problem(BAD_USAGE):
@@ -292,13 +293,13 @@ class Job:
 
 
 @contextmanager
-def noting(kind: type[Warning] = FileWarning) -> Iterator[list[str]]:
+def noting(*kinds: type[Warning]) -> Iterator[list[str]]:
     """A list that what is warned of inside goes into, each once; other warnings are not for the user."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield notes
-        notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kind))
+        notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kinds))
 
 
 def numbers(done: Completion) -> Any:

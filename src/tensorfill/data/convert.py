@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.observations import Observations
+from tensorfill.data.sentinels import asked
 from tensorfill.data.sources import ArraySource, XarraySource, floats
 from tensorfill.data.sources import cast_like as cast_like
 
@@ -49,12 +50,12 @@ def observe(
         if dims is not None:
             msg = "dims must be left out for a DataArray, which has its own; rename them there."
             raise ValueError(msg)
-        return from_xarray(data, mask, weights=weights)
+        return asked(from_xarray(data, mask, weights=weights))
     if kind == "pandas":
         from tensorfill.data.frames import observe_pandas
 
-        return observe_pandas(data, mask, weights=weights, dims=dims)
-    return from_dense(data, mask, weights=weights, dims=dims)
+        return asked(observe_pandas(data, mask, weights=weights, dims=dims))
+    return asked(from_dense(data, mask, weights=weights, dims=dims))
 
 
 # --- arrays -------------------------------------------------------------------------------------------------------

@@ -23,6 +23,10 @@ Array = NDArray[Any]
 DENSE_LIMIT = 2**28
 
 
+class DataWarning(UserWarning):
+    """Something about the data that a user should know before trusting the fill."""
+
+
 class Source(Protocol):
     """Where the observations came from: knows how to give the answer back in the same type."""
 
@@ -125,8 +129,9 @@ class Observations:
     def from_pandas(cls, frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
         """From a long table: one column per dimension, one value column; absent rows and NaN are missing."""
         from tensorfill.data.frames import from_pandas
+        from tensorfill.data.sentinels import asked
 
-        return from_pandas(frame, dims, value, weight=weight)
+        return asked(from_pandas(frame, dims, value, weight=weight))
 
     @classmethod
     def from_xarray(cls, da: Any, mask: ArrayLike | None = None, *, weights: ArrayLike | None = None) -> Observations:
