@@ -18,7 +18,7 @@ from tensorfill.registry import did_you_mean
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.loop import Callback
 
-EFFORTS = ("normal", "best")
+EFFORTS = ("quick", "normal", "best")
 
 
 def settings_of(cls: type[Method]) -> list[str]:
@@ -67,9 +67,9 @@ def complete(
     if effort not in EFFORTS:
         msg = f"effort must be one of {', '.join(EFFORTS)}; got {effort!r}."
         raise ValueError(msg)
-    name = "auto-best" if method == "auto" and effort == "best" else method
-    if effort == "best" and name != "auto-best":
-        msg = f'effort="best" belongs to method="auto"; got method={method!r}.'
+    name = f"auto-{effort}" if method == "auto" and effort != "normal" else method
+    if effort != "normal" and name != f"auto-{effort}":
+        msg = f'effort="{effort}" belongs to method="auto"; got method={method!r}.'
         raise ValueError(msg)
     obs = observe(data, mask, weights=weights, dims=dims)
     cls = METHODS[name]

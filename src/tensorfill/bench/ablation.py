@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from tensorfill.bench.cells import Cell, CellFile, Report, Row, Watcher, run_cells, write_text
 from tensorfill.bench.pictures import Picture, choose, find
 from tensorfill.bench.table1 import check_numbers, fill, remember
-from tensorfill.choose.defaults import SHORT
 from tensorfill.methods import METHODS
+from tensorfill.methods.modes import long_modes
 from tensorfill.numerical.continuous import Normal
 
 Array = NDArray[Any]
@@ -46,7 +46,7 @@ def _same_weight(t: Array, shape: tuple[int, ...]) -> Settings:
 
 
 def _no_smoothness(t: Array, shape: tuple[int, ...]) -> Settings:
-    return {"smooth": {n: NOTHING for n, length in enumerate(shape) if length >= SHORT}}
+    return {"smooth": dict.fromkeys(long_modes(shape), NOTHING)}
 
 
 VARIANTS = (
@@ -71,7 +71,7 @@ def variants() -> list[Variant]:
     for v in VARIANTS:
         if v.method in METHODS:
             known = {f.name for f in dataclasses.fields(METHODS[v.method])}
-            if set(v.settings(np.ones(1), (SHORT, SHORT))) <= known:
+            if set(v.settings(np.ones(1), (16, 16))) <= known:
                 out.append(v)
     return out
 

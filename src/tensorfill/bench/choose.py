@@ -9,7 +9,6 @@ run with seed 0 alone. choose.md and choose.png are made from the file.
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
@@ -26,6 +25,8 @@ from tensorfill.bench.choose_data import DataSet, NotHere, Places, Spec
 from tensorfill.bench.choose_gaps import hide
 from tensorfill.bench.choose_others import OTHERS
 from tensorfill.bench.table1 import warm_up
+from tensorfill.choose.auto import alone as choose_alone
+from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.data.observations import Observations
 from tensorfill.result.record import Status
 
@@ -71,9 +72,9 @@ def run(
     """
     from tensorfill.bench.choose_report import write
 
-    parts = _checked("--only", PARTS if only is None else only, PARTS)
+    parts = checked("--only", PARTS if only is None else only, PARTS)
     if half is not None:
-        _checked("--half", [half], (sets.TUNED, sets.REPORTED))
+        checked("--half", [half], (sets.TUNED, sets.REPORTED))
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     file = csv_file(folder)
@@ -93,7 +94,8 @@ def run(
         write(folder)
 
 
-def _checked(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
+def checked(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The words given, in the order in which they are known; any other is refused."""
     for word in given:
         if word not in known:
             msg = f"{option} must be among {', '.join(known)}; got {word!r}."
@@ -177,13 +179,10 @@ def _auto(T: Array, mask: Mask, seed: int) -> tuple[Array, str]:
 
 def candidates() -> list[str]:
     """Names of the candidates of the contest."""
-    try:
-        return list(importlib.import_module("tensorfill.choose.candidates").CANDIDATES)
-    except (ImportError, AttributeError):
-        return []
+    return list(CANDIDATES)
 
 
 def alone(name: str, obs: Observations, seed: int) -> Array | None:
     """One candidate, with no contest; None where it cannot."""
-    answer: Array | None = importlib.import_module("tensorfill.choose.contest").alone(name, obs, seed=seed)
-    return answer
+    done = choose_alone(name, obs, seed)
+    return None if done is None else done.estimate

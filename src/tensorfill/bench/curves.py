@@ -18,6 +18,7 @@ from tensorfill.bench.pictures import Picture
 from tensorfill.bench.plans import RATE, Drawn, Effort, Plan, alpha_unit, main_picture, save
 from tensorfill.bench.table1 import fill, warm_up
 from tensorfill.choose.defaults import default_rank, default_ridge, default_smooth
+from tensorfill.data.facts import smooth_modes
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.models.cp import CP
@@ -155,9 +156,9 @@ def one_problem(T: Array, mask: NDArray[np.bool_]) -> Problem:
 
     obs = Observations.from_dense(T, mask=mask)
     prior = Poisson()
-    smooth = default_smooth(obs, prior)
+    smooth = default_smooth(obs, prior, smooth_modes(obs))
     priors = penalties(obs.ndim, smooth, default_ridge(obs, prior))
-    rank = default_rank(obs, tuple(smooth))
+    rank = default_rank(obs.nnz, obs.shape, tuple(smooth))
     return Problem(obs, rank=rank, prior=prior, interelement=priors, dtype=np.float32, quiet=True)
 
 

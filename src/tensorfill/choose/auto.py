@@ -1,40 +1,36 @@
-"""auto: everything chosen from the data; what the user gives wins."""
+"""auto: everything chosen from the data; what the user gives wins.  facts -> candidates -> contest -> answer."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from tensorfill.choose.defaults import (
-    GRAINY,
-    SHORT,
-    default_held_out,
-    default_rank,
-    default_ridge,
-    default_smooth,
-    grain,
-    prior_for,
-    smooth_modes,
-    unit_mode,
-)
-from tensorfill.choose.field import complete_field, field_recipe, schedule
-from tensorfill.choose.noisy_field import complete_noisy_field
-from tensorfill.choose.table import Recipe, complete_table, table_solver
-from tensorfill.data.observations import DENSE_LIMIT, Observations
-from tensorfill.data.units import Units
+from tensorfill.choose.answer import from_contest, from_one, nothing_missing
+from tensorfill.choose.blend import decide
+from tensorfill.choose.candidates import CANDIDATES
+from tensorfill.choose.candidates.base import Candidate, refused
+from tensorfill.choose.candidates.field import Field
+from tensorfill.choose.candidates.low_rank import LowRank
+from tensorfill.choose.candidates.means import Means
+from tensorfill.choose.candidates.posterior import PosteriorMean
+from tensorfill.choose.contest import Contest
+from tensorfill.choose.defaults import default_rank, prior_for
+from tensorfill.choose.given import Given, by_mode
+from tensorfill.data.facts import Facts, look
+from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.checks import check_above, check_whole
 from tensorfill.numerical.base import NumericalPrior
-from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.base import Solver
 
-SMALL = 30_000  # entries of a field that is fitted in a moment: there is time to decide everything on held-out ones
+FEWEST = 8  # with fewer observations nothing can be held out: the means it is
+CLEAN = 0.45  # grain of a picture below which it has no noise to speak of: clean ones stay below 0.4, at any share
+ALWAYS = frozenset({"means", "posterior", "field"})  # of which at least one variant is tried, whatever it costs
 
 
 @METHODS.register("auto", at=0)
@@ -50,16 +46,16 @@ class Auto(Method):
     ridge : weight of the ridge on every factor
     tv : dimensionless weight of total variation on X itself (pictures and fields); 0 for none
     solver : a Solver or its name
-    held_out : share of observed entries set aside to choose by; 0 for none. Of clean fields none are
-    starts : how many fits of a table compete; 3
-    passes : of self-similarity over a field, after the fit; 2, and 0 for none
+    held_out : share of observed entries set aside to choose by; 0 for none. Of clean pictures none are
+    starts : how many fits of a low-rank model from different starts take part
+    passes : of self-similarity over a field, after the fit; 0 for none
+    candidates : names of those that may take part, see `tensorfill list candidates`
     """
 
     reference = "this package"
-    assumes = "low CP rank; smooth modes are found, not assumed"
+    assumes = "that one of its candidates serves; held-out entries say which"
     use_when = "always, to begin with"
-    default_passes: ClassVar[int] = 2
-    default_starts: ClassVar[int] = 3
+    effort: ClassVar[str] = "normal"
 
     prior: NumericalPrior | str | None = None
     rank: int | None = None
@@ -70,6 +66,7 @@ class Auto(Method):
     held_out: float | None = None
     starts: int | None = None
     passes: int | None = None
+    candidates: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         check_above(self, 0, *self._given("ridge", "tv"), included=True)
@@ -82,143 +79,109 @@ class Auto(Method):
             if not 0 <= rho < np.inf:
                 msg = f"smooth must hold weights >= 0; got {rho!r} for mode {mode!r}."
                 raise ValueError(msg)
+        for name in self.candidates or ():
+            CANDIDATES[name]  # a misspelt one is refused with a sentence
 
     def _given(self, *names: str) -> list[str]:
         return [name for name in names if getattr(self, name) is not None]
 
     def complete(self, obs: Observations, run: Run) -> Completion:
-        prior = prior_for(obs, self.prior)
-        obs.check_domain(prior.t_domain, type(prior).__name__)
-        even = obs if obs.weights is None else replace(obs, weights=obs.weights / obs.weights.mean())
-        units = self._units(obs, prior)
-        if units is None:
-            return replace(self._complete(even, prior, run), observations=obs)
-        moved = units.take_out(even)
-        if units.own:
-            prior = prior_for(moved, "normal")
-        return in_units(self._complete(moved, prior, run), units, obs)
+        began = time.monotonic()
+        facts, given = look(obs), self._restrictions(obs)
+        if obs.nnz == obs.size and not given.anything:
+            return nothing_missing(obs, facts, self.name)
+        self._refuse_strangers(facts, given)
+        only = settled(obs, facts, given, run)
+        if only is not None:
+            return from_one(only, obs, facts, run, self.name)
+        contest = Contest.on(obs, facts, given, run)
+        contest.hold((cls for _, cls in CANDIDATES.items()), always=ALWAYS)
+        decision = decide(contest, one=given.model)
+        left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
+        return from_contest(contest, decision, replace(run, seconds=left), self.name)
 
-    def _units(self, obs: Observations, prior: NumericalPrior) -> Units | None:
-        """Units for the fit, if not those of the data. With them the model has a component more, and weights that were
-        given would mean something else.
-        """
-        if self.rank is not None:
-            return None
-        if self.prior is None and self.ridge is None and not self.smooth:
-            mode = unit_mode(obs)
-            if mode is not None:
-                return Units.of_slices(obs, mode)
-        if not prior.location or not abs(float(obs.values.mean())) > 3 * float(obs.values.std()) > 0:
-            return None
-        return Units.of_all(obs, scaled=False)
-
-    def _complete(self, obs: Observations, prior: NumericalPrior, run: Run) -> Completion:
-        given = None if self.smooth is None else by_mode(obs, self.smooth)
-        modes = smooth_modes(obs) if given is None else tuple(given)
-        table = partial(self._complete_table, prior=prior, given=given)
-        field = len(modes) >= 2 and obs.size <= DENSE_LIMIT // 4
-        self._refuse_strangers(field)
-        if field:
-            make = partial(
-                field_recipe,
-                obs,
-                prior,
-                prior_given=isinstance(self.prior, NumericalPrior),
-                modes=modes,
-                smooth=given,
-                rank=default_rank(obs, modes) if self.rank is None else int(self.rank),
-                ridge=self.ridge,
-                tv=self.tv,
-                solver=self.solver,
-                passes=self.default_passes if self.passes is None else self.passes,
-            )
-            ratio, noise = grain(obs, modes[:2])
-            # fits cut short cannot be compared, and weights that were given are not up for choice
-            weighed = self.smooth is not None or self.tv is not None
-            # a long mode that is not smooth may be better served as one of a table: stations by day by hour
-            mixed = any(length >= SHORT and n not in modes for n, length in enumerate(obs.shape))
-            clean = ratio < GRAINY and obs.size > SMALL and not mixed
-            short = run.max_iter is not None and run.max_iter < schedule(make().solver)
-            settled = weighed or short or clean
-            if settled if self.held_out is None else self.held_out == 0:
-                return complete_field(obs, make(), run, self.name)
-            began = time.monotonic()
-            share = default_held_out(obs) if self.held_out is None else self.held_out
-            done = complete_noisy_field(
-                obs,
-                partial(make, noise=noise),
-                run,
-                self.name,
-                share=share,
-                sure=weighed,
-                rival=table if mixed and not weighed else None,
-            )
-            if done is not None:
-                return done
-            if run.seconds is not None:
-                run = replace(run, seconds=max(run.seconds - (time.monotonic() - began), 1e-9))
-        return table(obs, run)
-
-    def _complete_table(
-        self, obs: Observations, run: Run, *, prior: NumericalPrior, given: Mapping[int, float] | None
-    ) -> Completion:
-        smooth = default_smooth(obs, prior) if given is None else given
-        recipe = Recipe(
-            prior,
+    def _restrictions(self, obs: Observations) -> Given:
+        if self.prior is not None:
+            prior = prior_for(obs, self.prior)
+            obs.check_domain(prior.t_domain, type(prior).__name__)
+        return Given(
+            prior=self.prior,
             rank=self.rank,
-            most=default_rank(obs, tuple(smooth)[:1] if len(smooth) == 1 else ()),
-            smooth=smooth,
-            ridge=default_ridge(obs, prior) if self.ridge is None else float(self.ridge),
-            ridge_given=self.ridge is not None,
-            solver=table_solver(self.solver, prior),
-            held_out=default_held_out(obs) if self.held_out is None else self.held_out,
-            starts=self.default_starts if self.starts is None else self.starts,
-            smooth_given=given is not None,
+            smooth=by_mode(obs, self.smooth),
+            ridge=self.ridge,
+            tv=self.tv,
+            solver=self.solver,
+            held_out=self.held_out,
+            starts=self.starts,
+            passes=self.passes,
+            candidates=None if self.candidates is None else tuple(self.candidates),
+            effort=self.effort,
         )
-        return complete_table(obs, recipe, run, self.name)
 
-    def _refuse_strangers(self, field: bool) -> None:
+    def _refuse_strangers(self, facts: Facts, given: Given) -> None:
         """A sentence for what was given and would not be used."""
-        if field and self.starts is not None:
-            msg = f"starts is for tables, and this is a field: two modes or more are smooth; got {self.starts}."
-            raise ValueError(msg)
-        for name in () if field else ("tv", "passes"):
-            given = getattr(self, name)
-            if given:
+        for name in ("tv", "passes"):
+            why = Field.can(facts, given)
+            if getattr(given, name) and isinstance(why, str):
                 msg = (
-                    f"{name} is for fields, and fewer than two modes here are smooth; got {given}. "
+                    f"{name} is for fields, and {why}; got {getattr(given, name)}. "
                     f"Leave it out, or name the smooth modes: smooth={{0: 1.0, 1: 1.0}}."
                 )
                 raise ValueError(msg)
+        reasons = {name: refused(cls, facts, given) for name, cls in CANDIDATES.items()}
+        if all(reasons.values()):
+            words = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+            msg = f"no candidate can make use of what was given ({words}). Give less."
+            raise ValueError(msg)
 
 
-def by_mode(obs: Observations, smooth: Mapping[int | str, float]) -> dict[int, float]:
-    """{mode: rho} without zeros; a mode named twice is refused."""
-    modes = [obs.mode(k) for k in smooth]
-    if len(set(modes)) < len(modes):
-        msg = f"smooth must name each mode once; got {dict(smooth)}, of which two are the same mode."
-        raise ValueError(msg)
-    return {n: float(rho) for n, rho in zip(modes, smooth.values(), strict=True) if rho}
+def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidate | None:
+    """The one candidate to run where nothing should be held out; None for a contest.
+
+    A clean photograph is a field: every entry counts. So is a field whose weights were given. A run of few iterations
+    cannot compare. And a handful of numbers has only means.
+    """
+    field = refused(Field, facts, given) is None
+    if obs.nnz < FEWEST and given.rank is None:
+        return Means()
+    if given.held_out == 0 or obs.nnz < FEWEST:
+        if field:
+            return Field.clean(facts, given)
+        if given.model or refused(PosteriorMean, facts, given) is not None:
+            rank = given.rank or default_rank(obs.nnz, obs.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
+            return LowRank(given, rank)
+        return PosteriorMean(prior=given.prior)
+    if given.held_out is None and field:
+        weighed = given.smooth is not None or given.tv is not None
+        short = run.max_iter is not None
+        clean = facts.picture and not facts.grainy >= CLEAN
+        if weighed or short or clean:
+            return Field.clean(facts, given)
+    return None
 
 
 @METHODS.register("auto-best", at=1)
 @dataclass(frozen=True)
 class AutoBest(Auto):
-    """As auto, with more time: many passes of self-similarity over a field, many starts of a table."""
+    """As auto, with more time: many passes of self-similarity over a field, more candidates for a table."""
 
     reference = "this package"
-    assumes = "as auto; for fields also that small patches have look-alikes nearby"
     use_when = "when a few times as long is fine: above all pictures, spectral cubes and video"
-    default_passes = 10
-    default_starts = 10
+    effort = "best"
 
 
-def in_units(done: Completion, units: Units, obs: Observations) -> Completion:
-    """The completion of `units.take_out(obs)` as that of `obs`."""
-    answer = done.answer
-    if isinstance(answer, Filled):
-        behind = None if answer.behind is None else replace(answer.behind, units=units)
-        answer = Filled(units.put_back(answer.X), behind)
-    else:
-        answer = replace(answer, units=units)  # type: ignore[type-var]
-    return replace(done, observations=obs, answer=answer, error_units=units if units.own else None)
+@METHODS.register("auto-quick", listed=False)
+@dataclass(frozen=True)
+class AutoQuick(Auto):
+    """As auto, with less time: the cheap candidates only."""
+
+    reference = "this package"
+    use_when = "for a first look"
+    effort = "quick"
+
+
+def alone(name: str, obs: Observations, seed: int = 0) -> Completion | None:
+    """What one family of candidates does by itself, its best variant; None if it cannot run on these data."""
+    if refused(CANDIDATES[name], look(obs), Given()) is not None:
+        return None
+    return Auto(candidates=(name,)).complete(obs, Run(seed))

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.defaults import SHORT, default_held_out, smooth_modes
+from tensorfill.choose.defaults import default_held_out
+from tensorfill.data.facts import CHANNELS, smooth_modes
 from tensorfill.data.gaps import clustered, split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Method, Run
@@ -171,7 +172,7 @@ def _distance(trial: Completion) -> Array | None:
     obs = trial.observations
     if not clustered(obs):
         return None
-    long = [length >= SHORT for length in obs.shape]  # along colours and the like nothing is near or far
+    long = [length > CHANNELS for length in obs.shape]  # along colours and the like nothing is near or far
     distance = distance_transform_edt(~obs.mask, sampling=[1.0 if yes else 1e-3 for yes in long])
     return np.maximum(distance, 1.0)
 

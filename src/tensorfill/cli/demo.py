@@ -53,7 +53,7 @@ class Demo:
                         Path(path).parent.mkdir(parents=True, exist_ok=True)
             obs = observe(truth, mask, dims=("row", "column", "channel"))
             method = "auto-best" if self.effort == "best" else "auto"
-            total = planned(method, {}, obs, self.max_iter)
+            total = planned(method, {}, self.max_iter)
             with Progress("completing a photograph", total, limit=self.seconds, show=not self.quiet) as progress:
                 done = self._fit(obs, progress)
             ratio = psnr(done.estimate, truth, mask)

@@ -221,7 +221,7 @@ class Job:
 
     def fit(self, obs: Observations, settings: Mapping[str, Any]) -> Completion:
         """The completion."""
-        total = planned(self.method_name, settings, obs, self.max_iter)
+        total = planned(self.method_name, settings, self.max_iter)
         name = "standard input" if self.source == "-" else Path(self.source).name
         progress = Progress(f"completing {name}", total, limit=self.seconds, show=not self.quiet)
         with progress:

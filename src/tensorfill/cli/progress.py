@@ -11,18 +11,14 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
-from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.result.record import History
 from tensorfill.terminal import clock
 
 RECENT = 20  # iterations over which the pace is taken
 
 
-def planned(method: str, settings: Mapping[str, Any], obs: Observations, max_iter: int | None) -> int | None:
+def planned(method: str, settings: Mapping[str, Any], max_iter: int | None) -> int | None:
     """How many iterations a fit takes at most, or None if nobody knows."""
-    from tensorfill.choose.defaults import smooth_modes
-    from tensorfill.choose.field import EVALUATIONS
-    from tensorfill.choose.table import STOPPING
     from tensorfill.methods import METHODS
 
     if max_iter is not None:
@@ -30,14 +26,7 @@ def planned(method: str, settings: Mapping[str, Any], obs: Observations, max_ite
     made: Any = METHODS[method](**settings)
     if hasattr(made, "limit"):
         return int(made.limit())
-    if getattr(made, "max_iter", None):
-        return int(made.max_iter)
-    if not method.startswith("auto"):
-        return None
-    smooth = smooth_modes(obs) if made.smooth is None else made.smooth
-    field = len(smooth) >= 2 and obs.size <= DENSE_LIMIT // 4
-    passes = made.default_passes if made.passes is None else made.passes
-    return EVALUATIONS + passes if field else STOPPING.max_iter
+    return int(made.max_iter) if getattr(made, "max_iter", None) else None  # auto: several fits, of any length
 
 
 def time_left(history: History, total: int | None, limit: float | None) -> float | None:

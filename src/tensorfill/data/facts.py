@@ -23,6 +23,9 @@ ALIKE = 0.6  # near entries that differ by less than this part of what far ones 
 SHORTEST_LINE = 8  # a mode shorter than this has no near and far
 LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
 SMALLEST_PICTURE = 16  # pixels along each side
+UNITS = 5.0  # slices have units of their own if the widest spreads so many times as much as the narrowest,
+AWAY = 2.0  # the typical one lies so many spreads away from zero,
+UNEVEN = 2.5  # and the furthest so many times as far as the nearest
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class Facts:
     grainy : share of it in the differences of neighbours; clean pictures stay below 0.4
     gaps : {kind of gap: share of the missing entries}
     picture : is it a photograph: 8 or 16-bit numbers, or a picture file, rows x columns (x channels)?
+    weighted : do some entries count more than others?
     """
 
     shape: tuple[int, ...]
@@ -92,6 +96,7 @@ class Facts:
     grainy: float
     gaps: Mapping[str, float]
     picture: bool
+    weighted: bool = False
 
     @property
     def size(self) -> int:
@@ -152,7 +157,37 @@ def look(obs: Observations) -> Facts:
         grainy=grainy,
         gaps=share_of_gaps(obs, tuple(n for n, m in enumerate(modes) if m.ordered)),
         picture=is_picture(obs),
+        weighted=obs.weights is not None,
     )
+
+
+def smooth_modes(obs: Observations) -> tuple[int, ...]:
+    """The modes along which neighbours are alike: lines of pixels, hours, wavelengths."""
+    if obs.size > DENSE_LIMIT:
+        return ()
+    rough = [roughness(obs, n) if length >= SHORTEST_LINE else (1.0, 0) for n, length in enumerate(obs.shape)]
+    return tuple(n for n, (ratio, pairs) in enumerate(rough) if pairs >= ENOUGH_PAIRS and ratio < ALIKE)
+
+
+def unit_mode(obs: Observations, smooth: tuple[int, ...] | None = None) -> int | None:
+    """The mode whose slices are quantities with units of their own (pressure, temperature, rain), if there is one.
+
+    Their spreads differ by more than a factor, and so does how far from zero they lie, measured by it, most of them
+    far: amounts of one kind that differ in size (busy and quiet stations) spread in proportion to it. It decides in
+    which unit errors are told, nothing else.
+    """
+    smooth = smooth_modes(obs) if smooth is None else smooth
+    found: dict[int, float] = {}
+    for n, length in enumerate(obs.shape):
+        count, mean, spread = slice_statistics(obs, n)
+        seen = (count >= FEW) & (spread > 0)
+        if length < 2 or np.count_nonzero(seen) < max(2, 0.9 * length) or n in smooth:
+            continue
+        ratio = float(spread[seen].max() / spread[seen].min())
+        away = np.abs(mean[seen]) / spread[seen]
+        if ratio > UNITS and away.max() > UNEVEN * away.min() and np.median(away) > AWAY:
+            found[n] = ratio
+    return max(found, key=lambda n: found[n], default=None)
 
 
 def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-SHORT = 4  # up to four indices are taken for channels (grey, alpha, RGB, CMYK), not for places or times
+from tensorfill.data.facts import CHANNELS
 
 
 def long_modes(shape: Sequence[int]) -> list[int]:
-    """The modes longer than 4; all modes if none is."""
-    return [n for n, length in enumerate(shape) if length > SHORT] or list(range(len(shape)))
+    """The modes that are more than a handful of channels; all modes if none is."""
+    return [n for n, length in enumerate(shape) if length > CHANNELS] or list(range(len(shape)))

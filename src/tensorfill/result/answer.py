@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.units import Units
 from tensorfill.models.cp import CP
+from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 
 Array = NDArray[Any]
@@ -104,6 +105,7 @@ class Blend:
     parts : the answers
     weights : (kinds, parts), rows that sum to 1
     kinds : full shape, which row serves each entry; None: the first serves all
+    low, high : ends of what the data can be; the mean is kept inside
     """
 
     kind: ClassVar[str] = "blend"
@@ -111,15 +113,22 @@ class Blend:
     parts: tuple[Answer, ...]
     weights: Array
     kinds: Array | None = None
+    low: float = -np.inf
+    high: float = np.inf
 
     def at(self, indices: Array) -> Array:
         rows = np.zeros(len(indices), dtype=np.intp) if self.kinds is None else self.kinds[tuple(indices.T)]
-        return sum(self.weights[rows, k] * part.at(indices) for k, part in enumerate(self.parts))
+        out = np.zeros(len(indices))
+        for k, part in enumerate(self.parts):
+            out += self.weights[rows, k] * part.at(indices)
+        return np.clip(out, self.low, self.high)
 
     def full(self) -> Array:
-        if self.kinds is None:
-            return sum(self.weights[0, k] * part.full() for k, part in enumerate(self.parts))
-        return sum(self.weights[self.kinds, k] * part.full() for k, part in enumerate(self.parts))
+        rows = 0 if self.kinds is None else self.kinds
+        out = self.weights[rows, 0] * self.parts[0].full()
+        for k, part in enumerate(self.parts[1:], start=1):
+            out += self.weights[rows, k] * part.full()
+        return np.clip(out, self.low, self.high)
 
     def pack(self) -> Packed:
         arrays: dict[str, Array] = {"weights": self.weights}
@@ -130,7 +139,8 @@ class Blend:
             own, meta = part.pack()
             arrays |= {f"{k}/{name}": array for name, array in own.items()}
             metas.append({"kind": part.kind, **meta})
-        return arrays, {"parts": metas}
+        ends = [float(end) if np.isfinite(end) else None for end in (self.low, self.high)]  # JSON has no infinity
+        return arrays, {"parts": metas, "ends": ends}
 
     @staticmethod
     def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Blend:
@@ -138,10 +148,71 @@ class Blend:
         for k, own in enumerate(meta["parts"]):
             mine = {name.split("/", 1)[1]: a for name, a in arrays.items() if name.startswith(f"{k}/")}
             parts.append(unpack(mine, own, prior))
-        return Blend(tuple(parts), arrays["weights"], arrays.get("kinds"))
+        low, high = (np.inf * sign if end is None else end for sign, end in zip((-1, 1), meta["ends"], strict=True))
+        return Blend(tuple(parts), arrays["weights"], arrays.get("kinds"), low, high)
 
 
-KINDS: dict[str, Any] = {cls.kind: cls for cls in (Factors, Filled, Blend)}
+@dataclass(frozen=True, eq=False)
+class InUnits:
+    """An answer for data in other units."""
+
+    kind: ClassVar[str] = "in units"
+
+    inner: Answer
+    units: Units
+
+    def at(self, indices: Array) -> Array:
+        return self.units.put_back_at(self.inner.at(indices), indices)
+
+    def full(self) -> Array:
+        return self.units.put_back(self.inner.full())
+
+    def pack(self) -> Packed:
+        arrays, meta = self.inner.pack()
+        return arrays, {"inner": {"kind": self.inner.kind, **meta}, "units": self.units.settings()}
+
+    @staticmethod
+    def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> InUnits:
+        return InUnits(unpack(arrays, meta["inner"], prior), Units.from_settings(meta["units"]))
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """An answer for the same data with one mode folded: index i along `mode` became (i // period, i % period)."""
+
+    kind: ClassVar[str] = "folded"
+
+    inner: Answer
+    mode: int
+    period: int
+    length: int
+
+    def at(self, indices: Array) -> Array:
+        return self.inner.at(fold_indices(np.asarray(indices), self.mode, self.period))
+
+    def full(self) -> Array:
+        X = self.inner.full()
+        shape = (*X.shape[: self.mode], -1, *X.shape[self.mode + 2 :])
+        return np.take(X.reshape(shape), np.arange(self.length), axis=self.mode)
+
+    def pack(self) -> Packed:
+        arrays, meta = self.inner.pack()
+        fold = {"mode": self.mode, "period": self.period, "length": self.length}
+        return arrays, {"inner": {"kind": self.inner.kind, **meta}, **fold}
+
+    @staticmethod
+    def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Folded:
+        inner = unpack(arrays, meta["inner"], prior)
+        return Folded(inner, int(meta["mode"]), int(meta["period"]), int(meta["length"]))
+
+
+def fold_indices(indices: Array, mode: int, period: int) -> Array:
+    """Coordinates (k, N) with the one along `mode` split into which period, and where in it: (k, N + 1)."""
+    i = indices[:, mode]
+    return np.column_stack([indices[:, :mode], i // period, i % period, indices[:, mode + 1 :]])
+
+
+KINDS: dict[str, Any] = {cls.kind: cls for cls in (Factors, Filled, Blend, InUnits, Folded, Posterior)}
 
 
 def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None = None) -> Answer:

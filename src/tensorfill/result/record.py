@@ -19,6 +19,7 @@ class Status(Enum):
     CONVERGED = "Converged: the objective stopped changing."
     HELD_OUT = "Stopped: the error on held-out entries no longer fell; the best model was kept."
     FINISHED = "Finished: the planned schedule was completed."
+    NOTHING_MISSING = "Nothing was missing: the data are returned as they are."
     ITERATIONS = "Stopped at the iteration limit before converging; raise max_iter for more."
     TIME = "Stopped at the time limit; this is the best model so far."
     INTERRUPTED = "Interrupted; this is the best model so far."
@@ -33,7 +34,7 @@ class Status(Enum):
     @property
     def ok(self) -> bool:
         """Did the run end as intended?"""
-        return self in (Status.CONVERGED, Status.HELD_OUT, Status.FINISHED, Status.CALLBACK)
+        return self in (Status.CONVERGED, Status.HELD_OUT, Status.FINISHED, Status.CALLBACK, Status.NOTHING_MISSING)
 
     def __str__(self) -> str:
         return self.name.lower()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.defaults import smooth_modes
+from tensorfill.data.facts import smooth_modes
 from tensorfill.data.sources import FrameSource, cast_like
 from tensorfill.show.labels import labels_of, words
 

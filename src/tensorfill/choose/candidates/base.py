@@ -49,7 +49,8 @@ class Candidate:
 
     name: ClassVar[str]
     assumes: ClassVar[str]  # what the data must be like, in words
-    takes: ClassVar[frozenset[str]] = frozenset()  # what of `Given` it can make use of; without it, it may not run
+    takes: ClassVar[frozenset[str]] = frozenset()  # what of `Given` it can make use of; if given more, it may not run
+    weighs: ClassVar[bool] = False  # does it know weights of entries?
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
@@ -79,14 +80,17 @@ class Candidate:
         raise NotImplementedError
 
 
-def refused(cls: type[Candidate], given: Given) -> str | None:
-    """Why what the user gave leaves no room for this family; None if it does."""
+def refused(cls: type[Candidate], facts: Facts, given: Given) -> str | None:
+    """Why this family may not run on what was given; None if it may."""
     if not given.allows(cls.name):
         return "not among the candidates asked for"
     for name in ("prior", "rank", "smooth", "ridge", "tv", "solver", "passes"):
         if getattr(given, name) is not None and name not in cls.takes:
             return f"it has no {name}, which was given"
-    return None
+    if facts.weighted and not cls.weighs:
+        return "it has no weights, which were given"
+    able = cls.can(facts, given)
+    return able if isinstance(able, str) else None if able else "it cannot run on these data"
 
 
 def dense_table(obs: Observations, mode: int) -> Array:

@@ -25,6 +25,7 @@ class Means(Candidate):
     """Main effects, backfitted: those of few entries are drawn to the overall mean."""
 
     assumes = "every entry is the sum (or the product) of one number per slice of every mode"
+    weighs = True
 
     multiplied: bool = False
 

@@ -1,0 +1,159 @@
+"""From a decision to a Completion: the parts fitted to everything, the leaderboard, the error on entries never used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.choose.blend import Decision
+from tensorfill.choose.candidates.base import Candidate, Fitted
+from tensorfill.choose.contest import Contest, ends
+from tensorfill.data.facts import Facts, unit_mode
+from tensorfill.data.gaps import gap_kinds
+from tensorfill.data.observations import Observations
+from tensorfill.data.units import Units
+from tensorfill.methods.base import Run
+from tensorfill.result.answer import Answer, Blend, Factors, Filled
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import History, Status, Tried
+from tensorfill.solvers.fit import ENDED_EARLY
+
+Array = NDArray[Any]
+
+
+def nothing_missing(obs: Observations, facts: Facts, method: str) -> Completion:
+    """Data without a gap come back as they are."""
+    answer = Filled(obs.dense(dtype=np.float64))
+    return Completion(obs, method, Status.NOTHING_MISSING, History(), answer, facts=facts)
+
+
+def from_one(candidate: Candidate, obs: Observations, facts: Facts, run: Run, method: str) -> Completion:
+    """The candidate fitted to everything, nothing held out."""
+    return _completion(candidate.fit(obs, facts, run), obs, facts, run, method)
+
+
+def from_contest(contest: Contest, decision: Decision, run: Run, method: str) -> Completion:
+    """The winner, or the parts of the blend, fitted to everything; if the contest was cut short, what it has."""
+    obs, facts = contest.obs, contest.facts
+    if contest.ended is not None:
+        return _cut_short(contest, decision, run, method)
+    count = len(decision.entries)
+    fits = [e.candidate.fit(obs, facts, _part(run, k, count)) for k, e in enumerate(decision.entries)]
+    heaviest = int(np.argmax([decision.weight_of(e, contest) for e in decision.entries]))
+    done = _completion(fits[heaviest], obs, facts, run, method)
+    answer = fits[0].answer if len(fits) == 1 else _blend(contest, decision, [f.answer for f in fits])
+    early = next((f.status for f in fits if f.status in ENDED_EARLY), None)
+    _tidy(run, len(fits))
+    return replace(
+        done,
+        answer=_inside(answer, facts),
+        status=early or done.status,
+        settings={**done.settings, "candidate": " + ".join(e.candidate.label for e in decision.entries)},
+        tried=leaderboard(contest, decision),
+        **_errors(contest, decision.predict(contest)),
+    )
+
+
+def _completion(fitted: Fitted, obs: Observations, facts: Facts, run: Run, method: str) -> Completion:
+    return Completion(
+        observations=obs,
+        method=method,
+        status=fitted.status,
+        history=fitted.history,
+        answer=fitted.answer,
+        settings={**fitted.settings, "seed": run.seed},
+        problem=fitted.problem,
+        facts=facts,
+    )
+
+
+def _cut_short(contest: Contest, decision: Decision, run: Run, method: str) -> Completion:
+    """The best candidate so far as one fold left it: there is no time to fit it to everything."""
+    best = next((e for e in contest.ranking() if e.fitted is not None), contest.entries[-1])
+    assert best.fitted is not None
+    assert contest.ended is not None
+    done = _completion(best.fitted, contest.obs, contest.facts, run, method)
+    errors = _errors(contest, best.predictions) if best.whole else {}
+    tried = leaderboard(contest, decision)
+    return replace(done, answer=_inside(done.answer, contest.facts), status=contest.ended, tried=tried, **errors)
+
+
+def _part(run: Run, k: int, parts: int) -> Run:
+    """How to fit part k: a share of the time, a checkpoint of its own beside the contest's."""
+    seconds = None if run.seconds is None else run.seconds / (parts - k)
+    file = None if run.checkpoint is None else f"{run.checkpoint}.{k}"
+    return replace(run, seconds=seconds, checkpoint=file)
+
+
+def _tidy(run: Run, parts: int) -> None:
+    """A run that is over leaves the one file that was named."""
+    for k in range(parts if run.checkpoint is not None else 0):
+        for file in Path(run.checkpoint or "").parent.glob(f"{Path(run.checkpoint or '').name}.{k}*"):
+            file.unlink(missing_ok=True)
+
+
+def _blend(contest: Contest, decision: Decision, answers: list[Answer]) -> Blend:
+    alike = bool((decision.weights == decision.weights[0]).all())
+    kinds = None if alike or not contest.facts.dense else gap_kinds(contest.obs.mask, contest.facts.ordered)
+    return Blend(tuple(answers), decision.weights, kinds)
+
+
+def _inside(answer: Answer, facts: Facts) -> Answer:
+    """The answer kept inside what the data can be. A prior of such data sees to that itself."""
+    low, high = ends(facts)
+    if not np.isfinite(low) and not np.isfinite(high):
+        return answer
+    if isinstance(answer, Blend):
+        return replace(answer, low=low, high=high)
+    own = answer.behind if isinstance(answer, Filled) else answer
+    if isinstance(own, Factors) and own.prior.t_domain.low >= low:
+        return answer
+    return Blend((answer,), np.ones((1, 1)), None, low, high)
+
+
+def leaderboard(contest: Contest, decision: Decision) -> tuple[Tried, ...]:
+    """Everything that was tried, best first, then what was left out and why."""
+    rows = []
+    for entry in contest.ranking():
+        squares = _squares(contest, entry.predictions)[contest.judges]
+        error = float(np.sqrt(squares.mean()))
+        chance = float(squares.std() / np.sqrt(len(squares)) / (2 * error)) if error > 0 else 0.0
+        weight = decision.weight_of(entry, contest)
+        rows.append(Tried(entry.candidate.label, error, chance, entry.seconds, weight))
+    for entry in (e for e in contest.entries if not e.whole):
+        rows.append(Tried(entry.candidate.label, float("nan"), float("nan"), entry.seconds, 0.0, entry.note))
+    rows += [Tried(name, float("nan"), float("nan"), 0.0, 0.0, why) for name, why in contest.left_out.items()]
+    return tuple(rows)
+
+
+def _error_units(contest: Contest) -> Units | None:
+    """What errors are told in: the spread of a slice where slices have units of their own."""
+    mode = unit_mode(contest.obs, contest.facts.smooth)
+    return None if mode is None else Units.of_slices(contest.obs, mode)
+
+
+def _squares(contest: Contest, predictions: Array) -> Array:
+    """Squared errors at the held-out entries, by `_error_units`."""
+    units = _error_units(contest)
+    off = predictions - contest.truth
+    if units is not None:
+        off = off / np.concatenate([units.scale[f.aside.indices[:, units.mode]] for f in contest.folds])
+    weights = [f.aside.weights for f in contest.folds if f.aside.weights is not None]
+    return off**2 * (np.concatenate(weights) / np.mean(np.concatenate(weights)) if weights else 1.0)
+
+
+def _errors(contest: Contest, predictions: Array) -> Mapping[str, Any]:
+    """On the entries that chose nothing: one figure, and one per kind of gap."""
+    squares = _squares(contest, predictions)
+    kinds = {name: float(np.sqrt(squares[here].mean())) for name, here in contest.by_kind()}
+    return {
+        "error": float(np.sqrt(squares[~contest.judges].mean())),
+        "held_out": float(contest.losses(predictions)[~contest.judges].mean()),
+        "by_gap": kinds if len(kinds) > 1 else {},
+        "error_units": _error_units(contest),
+    }

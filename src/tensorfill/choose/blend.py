@@ -1,0 +1,113 @@
+"""From a contest to an answer: the winner, or convex weights of the few best, for each kind of gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.choose.contest import HANDFUL, SURE, Contest, Entry
+from tensorfill.data.gaps import GAPS
+
+Array = NDArray[Any]
+
+PARTS = 6  # of the best candidates that may be blended
+SMALLEST = 0.04  # weights below are dropped: a part costs a fit
+ENOUGH = 40  # held-out entries of a kind of gap before it gets weights of its own
+HALVES = 4  # cross-fits by which a blend must prove itself
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """The parts of the answer: weights (kinds of gaps, parts), rows that sum to 1."""
+
+    entries: tuple[Entry, ...]
+    weights: Array
+
+    def predict(self, contest: Contest) -> Array:
+        """At every held-out entry."""
+        P = np.stack([e.predictions for e in self.entries], axis=1)
+        return np.einsum("kp,kp->k", self.weights[contest.kinds], P)
+
+    def weight_of(self, entry: Entry, contest: Contest) -> float:
+        """Its mean weight over the missing entries."""
+        if entry not in self.entries:
+            return 0.0
+        column = self.weights[:, self.entries.index(entry)]
+        shares = contest.facts.gaps or {GAPS[0]: 1.0}
+        return float(sum(share * column[GAPS.index(name)] for name, share in shares.items()))
+
+
+def decide(contest: Contest, *, one: bool = False) -> Decision:
+    """The best candidate (if `one`), or the blend of the best that beats it on entries neither was fitted to; the means
+    unless that is better than they are by more than chance.
+    """
+    ranking = contest.ranking()
+    best = single(ranking[0])
+    if not one and len(ranking) > 1:
+        best = blended(contest, ranking[:PARTS]) or best
+    sure = SURE + 1 if contest.obs.nnz < HANDFUL else SURE
+    for entry in ranking:  # the simple one that is as good as the best
+        if entry.candidate.name == "means":
+            return best if contest.beats(best.predict(contest), entry.predictions, sure) else single(entry)
+    return best
+
+
+def single(entry: Entry) -> Decision:
+    """One candidate for all."""
+    return Decision((entry,), np.ones((len(GAPS), 1)))
+
+
+def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
+    """Weights fitted to the entries that choose; None if, cross-fitted, they are no better than the best alone."""
+    judges = contest.judges
+    P = np.stack([e.predictions[judges] for e in entries], axis=1)
+    t, w, kinds = contest.truth[judges], contest.weight[judges], contest.kinds[judges]
+    overall = convex(P, t, w)
+    if not crossfitted(P, t, w, None) < _loss(P[:, 0], t, w):
+        return None
+    weights = np.tile(overall, (len(GAPS), 1))
+    for k in range(len(GAPS)):
+        here = kinds == k
+        if here.sum() >= ENOUGH and crossfitted(P[here], t[here], w[here], None) < crossfitted(P, t, w, here):
+            weights[k] = convex(P[here], t[here], w[here])
+    used = [j for j in range(len(entries)) if weights[:, j].max() > 0]
+    return Decision(tuple(entries[j] for j in used), weights[:, used])
+
+
+def crossfitted(P: Array, t: Array, w: Array, here: Array | None) -> float:
+    """Mean loss (of the entries `here`, or all) under weights fitted to the other half, over a few ways to halve."""
+    losses = []
+    for k in range(HALVES):
+        half = np.random.default_rng([k, 5]).permutation(len(t)) % 2 == 0
+        for fit in (half, ~half):
+            judge = ~fit if here is None else ~fit & here
+            if fit.any() and judge.any():
+                losses.append(_loss(P[judge] @ convex(P[fit], t[fit], w[fit]), t[judge], w[judge]))
+    return float(np.mean(losses)) if losses else np.inf
+
+
+def convex(P: Array, t: Array, w: Array) -> Array:
+    """Weights >= 0 that sum to 1 and minimise the weighted squares of P @ weights - t; tiny ones left out: (parts,)."""
+    from scipy.optimize import nnls
+
+    root = np.sqrt(w)
+    used = np.arange(P.shape[1])
+    for _ in range(P.shape[1]):
+        A, b = P[:, used] * root[:, None], t * root
+        # a row that asks for the sum 1, heavy enough to be met to many digits
+        heavy = 1e4 * max(float(np.linalg.norm(b)), 1e-300)
+        found = nnls(np.vstack([A, np.full((1, len(used)), heavy)]), np.append(b, heavy))[0]
+        found = found / found.sum() if found.sum() > 0 else np.full(len(used), 1 / len(used))
+        if (found >= SMALLEST).all() or len(used) == 1:
+            break
+        used = used[found >= SMALLEST]
+    out = np.zeros(P.shape[1])
+    out[used] = found
+    return out
+
+
+def _loss(x: Array, t: Array, w: Array) -> float:
+    return float(np.mean(w * (x - t) ** 2))

@@ -1,0 +1,147 @@
+"""Regression of each column on the others: rows as draws from one multivariate normal distribution, by EM.
+
+The columns are the slices along one mode, standardised; with `beside`, also those of the rows before and after, where
+rows have an order: what a sensor shows follows from what the others and itself show around that moment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search, dense_table, from_table
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import CHANNELS, Facts
+from tensorfill.data.observations import Observations
+from tensorfill.methods.base import Run
+from tensorfill.result.answer import Filled
+
+Array = NDArray[Any]
+
+MOST_COLUMNS = 250
+ROUNDS = 12  # of EM; the fill hardly moves after some ten
+BLOCK = 2**22  # numbers in the matrices of one block of rows
+SHRINK = (0.01, 0.1)  # of the correlations towards none; held-out entries choose
+
+
+@CANDIDATES.register("columns")
+@dataclass(frozen=True)
+class Columns(Candidate):
+    """Each column from the others, linearly, with the noise that they leave."""
+
+    assumes = "columns (slices along one mode) are related linearly, in the same way in every row"
+
+    mode: int = 1
+    dim: str = ""
+    shrink: float = SHRINK[0]
+    beside: int | None = None  # a mode along which neighbouring rows count as columns too
+
+    @classmethod
+    def can(cls, facts: Facts, given: Given) -> bool | str:
+        if not facts.dense:
+            return "the tensor is too large to hold every entry"
+        return True if _modes(facts) else f"no mode has 2 to {MOST_COLUMNS} slices and more rows than that"
+
+    @classmethod
+    def search(cls, facts: Facts, given: Given) -> Search:
+        for n in _modes(facts):
+            lines = [m for m in facts.ordered if m != n and facts.modes[m].length > CHANNELS]
+            line = min(lines, key=lambda m: facts.modes[m].rough, default=None)
+            losses = []
+            for shrink in SHRINK:
+                losses.append((yield cls(n, facts.modes[n].dim, shrink)))
+            best = SHRINK[int(np.argmin(losses))]
+            if line is not None and 3 * facts.shape[n] <= MOST_COLUMNS:
+                yield cls(n, facts.modes[n].dim, best, line)
+
+    @property
+    def label(self) -> str:
+        beside = "" if self.beside is None else ", neighbours too"
+        return f"{self.dim} on {self.dim}, shrunk {self.shrink:g}{beside}"
+
+    def cost(self, facts: Facts) -> float:
+        p = facts.shape[self.mode]
+        rows, p = facts.size // p, p if self.beside is None else 3 * p
+        return 2e-3 + ROUNDS * rows * (2e-5 + 2.6e-9 * p**3)
+
+    def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        X = dense_table(obs, self.mode)
+        X, level, scale = standardised(X)
+        if self.beside is not None:
+            X = _with_neighbours(X, obs.shape, self.mode, self.beside)
+        filled = expectation_maximisation(X, self.shrink)[:, : obs.shape[self.mode]]
+        return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.mode)))
+
+
+def _modes(facts: Facts) -> list[int]:
+    """Modes whose slices may be columns: not too many, and fewer than the rows; the fewest first."""
+    fits = [n for n, p in enumerate(facts.shape) if 2 <= p <= MOST_COLUMNS and facts.size // p > p]
+    return sorted(fits, key=lambda n: facts.shape[n])
+
+
+def standardised(X: Array) -> tuple[Array, Array, Array]:
+    """Columns of X (k, p), NaN = missing, centred and scaled: (X, level (p,), scale (p,))."""
+    known = ~np.isnan(X)
+    count = np.maximum(known.sum(axis=0), 1)
+    T = np.where(known, X, 0.0)
+    level = T.sum(axis=0) / count
+    level = np.where(known.any(axis=0), level, level[known.any(axis=0)].mean())
+    scale = np.sqrt((np.where(known, X - level, 0.0) ** 2).sum(axis=0) / count)
+    scale = np.where(scale > 0, scale, 1.0)
+    return (X - level) / scale, level, scale
+
+
+def _with_neighbours(X: Array, shape: tuple[int, ...], mode: int, beside: int) -> Array:
+    """X (rows, p) with the columns of the rows before and after along the mode `beside`: (rows, 3 p)."""
+    others = [n for n in range(len(shape)) if n != mode]
+    axis = others.index(beside)
+    cube = X.reshape(*(shape[n] for n in others), -1)
+    parts = [X]
+    for step in (1, -1):
+        moved = np.roll(cube, step, axis=axis)
+        edge = [slice(None)] * cube.ndim
+        edge[axis] = slice(0, 1) if step > 0 else slice(-1, None)
+        moved[tuple(edge)] = np.nan  # there is nothing before the first and after the last
+        parts.append(moved.reshape(X.shape))
+    return np.hstack(parts)
+
+
+def expectation_maximisation(X: Array, shrink: float) -> Array:
+    """X (k, p) with NaN filled by its mean given the rest of the row, mean and covariance learned by EM."""
+    known = ~np.isnan(X)
+    T = np.where(known, X, 0.0)
+    p = X.shape[1]
+    some = known.any(axis=1)
+    mean, S = np.zeros(p), np.eye(p)
+    F = T
+    for _ in range(ROUNDS):
+        F, spread = _conditional(T, known, mean, S)
+        mean = F[some].mean(axis=0)
+        D = F[some] - mean
+        S = (D.T @ D + spread) / max(int(some.sum()), 1)
+        diagonal = np.maximum(np.diag(S), 1e-9)
+        S = (1 - shrink) * S + shrink * np.diag(diagonal)
+    return _conditional(T, known, mean, S)[0]
+
+
+def _conditional(T: Array, known: Array, mean: Array, S: Array) -> tuple[Array, Array]:
+    """(rows filled by their conditional means (k, p), sum over rows of the conditional covariances (p, p))."""
+    k, p = T.shape
+    out, spread = np.array(T), np.zeros((p, p))
+    block = max(1, BLOCK // (p * p))
+    for start in range(0, k, block):
+        m = known[start : start + block].astype(float)
+        d = (T[start : start + block] - mean) * m
+        # rows and columns of missing entries become those of the identity, so that one shape serves every pattern
+        A = m[:, :, None] * S * m[:, None, :]
+        A[:, np.arange(p), np.arange(p)] += 1.0 - m
+        W = np.linalg.solve(A, m[:, :, None] * S)  # of what is known, for every column: (rows, p, p)
+        fill = mean + np.einsum("kij,ki->kj", W, d)
+        out[start : start + block] = np.where(m > 0, T[start : start + block], fill)
+        left = 1.0 - m
+        C = S - np.einsum("kij,kil->kjl", m[:, :, None] * S, W, optimize=True)
+        spread += np.einsum("kj,kjl,kl->jl", left, C, left, optimize=True)
+    return out, spread

@@ -1,0 +1,133 @@
+"""Fields: pictures, video, cubes, maps: two modes or more along which neighbours are alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
+from tensorfill.choose.defaults import default_rank, prior_for
+from tensorfill.choose.field import FieldRecipe, can_refine, complete_field, field_recipe, schedule
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import Facts
+from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.data.units import Units
+from tensorfill.methods.base import Run
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.result.answer import Answer, Factors, Filled, InUnits
+from tensorfill.solvers.adam import Adam
+
+STRENGTHS = (1.0, 3.0, 9.0, 27.0, 81.0)  # of the penalties: the weights of a clean picture would follow noise
+PASSES = {"quick": 2, "normal": 2, "best": 10}
+
+
+@CANDIDATES.register("field")
+@dataclass(frozen=True)
+class Field(Candidate):
+    """A smooth low-rank field, and passes of self-similarity over it."""
+
+    assumes = "neighbours along two modes are alike; with passes, small patches have look-alikes nearby"
+    weighs = True
+    takes = frozenset({"prior", "rank", "smooth", "ridge", "tv", "solver", "passes"})
+
+    given: Given = field(default_factory=Given)
+    modes: tuple[int, ...] = (0, 1)
+    strength: float = 1.0
+    passes: int = 0
+    noise: float = 0.0
+    steps: float = 1.0  # share of the usual schedule
+
+    @classmethod
+    def can(cls, facts: Facts, given: Given) -> bool | str:
+        if facts.size > DENSE_LIMIT // 4:
+            return "the tensor is too large to hold every entry several times"
+        return True if len(field_modes(facts, given)) >= 2 else "fewer than two modes are smooth"
+
+    @classmethod
+    def clean(cls, facts: Facts, given: Given) -> Field:
+        """The variant for data without noise, all passes included: nothing about it needs held-out entries."""
+        passes = PASSES[given.effort] if given.passes is None else given.passes
+        return cls(_without_choice(given), field_modes(facts, given), passes=passes)
+
+    @classmethod
+    def search(cls, facts: Facts, given: Given) -> Search:
+        whole = cls.clean(facts, given)
+        weighed = given.smooth is not None or given.tv is not None  # weights that were given are not up for choice
+        best, least = whole, float("inf")
+        for strength in STRENGTHS[:1] if weighed else STRENGTHS:
+            trial = replace(whole, strength=strength, passes=0, noise=facts.noise)
+            loss = yield trial
+            if loss >= least:
+                break
+            best, least = trial, loss
+        if whole.passes:
+            yield replace(best, passes=whole.passes)
+
+    @property
+    def label(self) -> str:
+        words = ["field"] + ([f"strength {self.strength:g}"] if self.strength != 1 else [])
+        words += [f"{self.passes} passes of self-similarity"] if self.passes else []
+        return ", ".join(words)
+
+    def cost(self, facts: Facts) -> float:
+        rank = self.given.rank or min(300, 2 * max(facts.shape))
+        fit = self.steps * schedule(Adam()) * (1e-3 + 1.3e-10 * facts.size * rank)
+        return fit + self.passes * 5e-6 * facts.size
+
+    def shorter(self, facts: Facts, seconds: float) -> Candidate:
+        return replace(self, steps=0.5)  # enough to tell which weights are better
+
+    def recipe(self, obs: Observations, prior: NumericalPrior) -> FieldRecipe:
+        """What to fit."""
+        g = self.given
+        recipe = field_recipe(
+            obs,
+            prior,
+            prior_given=isinstance(g.prior, NumericalPrior),
+            modes=self.modes,
+            smooth=g.smooth,
+            rank=default_rank(obs.nnz, obs.shape, self.modes) if g.rank is None else int(g.rank),
+            ridge=g.ridge,
+            tv=g.tv,
+            solver=g.solver,
+            passes=self.passes,
+            strength=self.strength,
+            noise=self.noise,
+        )
+        solver: Any = recipe.solver
+        if self.steps < 1 and isinstance(solver, Adam) and solver.steps is not None:
+            return replace(recipe, solver=replace(solver, steps=max(int(self.steps * solver.steps), 1)))
+        return recipe
+
+    def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        prior = prior_for(obs, self.given.prior)
+        # real numbers far from zero: their level would use up the smoothness and the ridge of the factors
+        units = Units.of_all(obs, scaled=False) if prior.location else None
+        data = obs if units is None else units.take_out(obs)
+        recipe = self.recipe(data, prior)
+        if recipe.passes and not can_refine(data, recipe.prior, self.modes):
+            recipe = replace(recipe, passes=0)
+        done = complete_field(data, recipe, run, "auto")
+        answer = done.answer if units is None else in_units(done.answer, units)
+        return Fitted(answer, done.status, done.history, done.problem, {**done.settings, "strength": self.strength})
+
+
+def in_units(answer: Answer, units: Units) -> Answer:
+    """The answer to `units.take_out(obs)` as that to `obs`."""
+    if isinstance(answer, Factors):
+        return replace(answer, units=units)
+    if isinstance(answer, Filled):
+        behind = None if answer.behind is None else replace(answer.behind, units=units)
+        return Filled(units.put_back(answer.X), behind)
+    return InUnits(answer, units)
+
+
+def field_modes(facts: Facts, given: Given) -> tuple[int, ...]:
+    """The modes that are positions: those that were given, rows and columns of a picture, or those found smooth."""
+    if given.smooth is not None:
+        return tuple(given.smooth)
+    return (0, 1) if facts.picture else facts.smooth
+
+
+def _without_choice(given: Given) -> Given:
+    return replace(given, candidates=None, held_out=None, starts=None)

@@ -1,0 +1,209 @@
+"""One low-rank fit under a numerical prior: ranks x stiffness x smoothness, decided on held-out entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
+from tensorfill.choose.candidates.field import in_units
+from tensorfill.choose.defaults import default_rank, default_ridge, default_smooth, prior_for
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import Facts
+from tensorfill.data.gaps import split_like_gaps
+from tensorfill.data.observations import Observations
+from tensorfill.data.units import Units
+from tensorfill.interelement.quadratic import penalties
+from tensorfill.methods.base import Run
+from tensorfill.models.cp import CP
+from tensorfill.models.init import initial_factors
+from tensorfill.models.unseen import fill_unseen
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.problem import Problem
+from tensorfill.result.answer import Factors
+from tensorfill.solvers.base import SOLVERS, Solver
+from tensorfill.solvers.fit import ENDED_EARLY, Fit
+from tensorfill.solvers.lbfgsb import LBFGSB
+from tensorfill.solvers.loop import Outcome, Stopping
+from tensorfill.solvers.loop import run as run_loop
+from tensorfill.solvers.multiplicative import Multiplicative
+
+Array = NDArray[Any]
+
+NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
+LADDER = (1, 2, 3, 4, 6, 8, 12, 18, 26, 38, 55, 80)
+STIFFER = (10.0, 100.0)  # times the default ridge, for the rank that did best
+SMOOTHER = (10.0, 100.0)  # times the default smoothness
+STARTS = 2  # fits from different starts that may be averaged
+STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
+BURSTS = 4  # patience with L-BFGS-B, whose one iteration here is a burst of many
+ASIDE = 0.1  # of the entries, to know when to stop
+FEWEST = 8  # with fewer entries nothing can be set aside
+LAST = 4  # the last fit, to all entries, goes on for a quarter of the iterations that led there
+
+
+@CANDIDATES.register("low-rank")
+@dataclass(frozen=True)
+class LowRank(Candidate):
+    """A CP model with ridge, and quadratic variation along smooth modes; stopped when entries set aside say so."""
+
+    assumes = "low CP rank under the numerical prior; smooth along the smooth modes"
+    weighs = True
+    takes = frozenset({"prior", "rank", "smooth", "ridge", "solver"})
+
+    given: Given = field(default_factory=Given)
+    rank: int = 1
+    stiffer: float = 1.0
+    smoother: float = 1.0
+    start: int = 0
+
+    @classmethod
+    def search(cls, facts: Facts, given: Given) -> Search:
+        search = _Climb(cls(given), given, facts)
+        yield from search.ranks()
+        yield from search.stiffness()
+        yield from search.smoothness(facts)
+        for start in range(1, STARTS if given.starts is None else given.starts):
+            yield replace(search.best, start=start)
+
+    @property
+    def label(self) -> str:
+        words = [f"low rank {self.rank}"]
+        words += [f"{self.stiffer:g} x ridge"] if self.stiffer != 1 else []
+        words += [f"{self.smoother:g} x smooth"] if self.smoother != 1 else []
+        words += [f"start {self.start}"] if self.start else []
+        return ", ".join(words)
+
+    def cost(self, facts: Facts) -> float:
+        evaluations = 300 if facts.numbers in ("reals", "scale", "yes/no") else 150
+        entry = 1.2e-9 * facts.size if facts.share > 0.05 and facts.dense else 1.2e-8 * facts.observed
+        return 0.02 + 2 * evaluations * (1e-4 + entry * self.rank + 2e-8 * facts.observed)
+
+    def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        given = prior_for(obs, self.given.prior)
+        units = _units(obs, given, self.given.prior)
+        data = obs if units is None else units.take_out(obs)
+        prior = given if units is None else prior_for(data, self.given.prior or given.name)
+        smooth = self._smooth(data, prior, facts)
+        ridge = default_ridge(data, prior) * self.stiffer if self.given.ridge is None else float(self.given.ridge)
+        problem = Problem(
+            data,
+            rank=self.rank,
+            prior=prior,
+            interelement=penalties(data.ndim, smooth, ridge),
+            dtype=np.float64,
+            quiet=True,
+        )
+        outcome = self._fit(problem, smooth, run)
+        factors = fill_unseen(data, outcome.state.factors, smooth)
+        answer: Any = Factors(CP(factors), prior)
+        answer = answer if units is None else in_units(answer, units)
+        settings = {"rank": self.rank, "ridge": ridge, "smooth": {str(n): rho for n, rho in smooth.items()}}
+        settings |= {"solver": self._solver(prior).name}
+        return Fitted(answer, outcome.status, outcome.history, problem, settings)
+
+    def _smooth(self, obs: Observations, prior: NumericalPrior, facts: Facts) -> dict[int, float]:
+        if self.given.smooth is not None:
+            return dict(self.given.smooth)
+        return {n: self.smoother * rho for n, rho in default_smooth(obs, prior, facts.smooth).items()}
+
+    def _solver(self, prior: NumericalPrior) -> Solver:
+        """The user's; else multiplicative sweeps where x must be positive, for a loss that is steep towards zero leads
+        line searches astray; else L-BFGS-B in bursts, after each of which entries set aside are looked at.
+        """
+        if self.given.solver is not None:
+            return SOLVERS.make(self.given.solver)
+        return Multiplicative() if prior.majoriser and prior.x_domain.low >= 0 else LBFGSB(burst=20, memory=20)
+
+    def _fit(self, problem: Problem, smooth: dict[int, float], run: Run) -> Outcome:
+        """To the best on entries set aside, then on for a while with all of them; without any, to convergence."""
+        obs, solver = problem.observations, self._solver(problem.prior)
+        rng = np.random.default_rng([run.seed, 1 + self.start])
+        longest = STOPPING.max_iter if run.max_iter is None else run.max_iter
+        share = ASIDE if self.given.held_out is None else self.given.held_out
+        mend = partial(fill_unseen, smooth=smooth)
+        if share == 0 or obs.nnz < FEWEST:
+            start = mend(obs, first_factors(problem, rng))
+            stopping = replace(STOPPING, max_iter=longest, seconds=run.seconds)
+            return _run(Fit(problem, solver, start), stopping, rng, run)
+        kept, aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 2]))
+        train = problem.on(kept)
+        patience = BURSTS if isinstance(solver, LBFGSB) else STOPPING.patience
+        stopping = replace(STOPPING, patience=patience, max_iter=longest, seconds=run.seconds)
+        fit = Fit(train, solver, mend(kept, first_factors(train, rng)), aside, partial(mend, kept))
+        first = _run(fit, stopping, rng, run)
+        if first.status in ENDED_EARLY or first.best_iteration == 0:
+            return first
+        start = mend(kept, first.state.factors)
+        left = None if run.seconds is None else max(run.seconds - first.history.rows[-1].seconds, 1e-9)
+        steps = min(max(-(-first.best_iteration // LAST), LAST), longest)
+        again = Stopping(max_iter=steps, tol=0.0, seconds=left)
+        last = _run(Fit(problem, solver, start), again, rng, replace(run, callback=None))
+        status = last.status if last.status in ENDED_EARLY else first.status
+        return Outcome(last.state, status, first.history, first.best_iteration)
+
+
+def _run(fit: Fit, stopping: Stopping, rng: np.random.Generator, run: Run) -> Outcome:
+    return run_loop(fit, stopping=stopping, rng=rng, callback=run.callback)
+
+
+def first_factors(problem: Problem, rng: np.random.Generator) -> Sequence[Array]:
+    """The per-mode means where the rank can hold them (one component if x > 0, else one per mode), and noise."""
+    needed = 1 if problem.prior.x_domain.low >= 0 else len(problem.shape)
+    return initial_factors(problem, "means" if problem.rank >= needed else "constant", rng, noise=NOISE)
+
+
+def _units(obs: Observations, prior: NumericalPrior, given: NumericalPrior | str | None) -> Units | None:
+    """Real numbers are fitted centred, and by their spread: neither level nor unit changes what weights mean. A prior
+    that came with its own scale keeps the unit of the data.
+    """
+    if not prior.location:
+        return None
+    return Units.of_all(obs, scaled=not isinstance(given, NumericalPrior))
+
+
+class _Climb:
+    """The search for rank, then stiffness, then smoothness; remembers the best."""
+
+    def __init__(self, first: LowRank, given: Given, facts: Facts) -> None:
+        self.given = given
+        self.best, self.least = first, np.inf
+        most = default_rank(facts.observed, facts.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
+        self.ladder = [int(given.rank)] if given.rank is not None else [r for r in LADDER if r <= most] or [1]
+
+    def _seen(self, candidate: LowRank, loss: float) -> bool:
+        """Is it the best so far?"""
+        if loss < self.least:
+            self.best, self.least = candidate, loss
+            return True
+        return False
+
+    def ranks(self) -> Search:
+        """Growing ranks, until two in a row are worse than the best."""
+        worse = 0
+        for rank in self.ladder:
+            if rank <= self.best.rank and np.isfinite(self.least):
+                continue
+            now = replace(self.best, rank=rank)
+            worse = 0 if self._seen(now, (yield now)) else worse + 1
+            if worse == 2:
+                return
+
+    def stiffness(self) -> Search:
+        """Stiffer ridges; under each there is room for more components."""
+        for times in () if self.given.ridge is not None else STIFFER:
+            now = replace(self.best, stiffer=times)
+            if not self._seen(now, (yield now)):
+                return
+            yield from self.ranks()
+
+    def smoothness(self, facts: Facts) -> Search:
+        for times in () if self.given.smooth is not None or not facts.smooth else SMOOTHER:
+            now = replace(self.best, smoother=times)
+            if not self._seen(now, (yield now)):
+                return

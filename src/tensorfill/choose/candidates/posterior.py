@@ -1,0 +1,126 @@
+"""The posterior of a low-rank model with main effects (method `bayes`): every weight is learned, not searched for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import Facts
+from tensorfill.data.observations import Observations
+from tensorfill.data.units import Units
+from tensorfill.methods.base import Run
+from tensorfill.methods.bayes import Bayes
+from tensorfill.result.answer import Answer, Folded, InUnits, fold_indices
+
+RANKS = (10, 20, 40, 80)  # superfluous components shrink away, but each costs time
+DRAWS, BURN = 120, 60
+FEWEST_DRAWS = 16  # of a trial in the contest, after half as many that are thrown away
+UNEVEN = 3.0  # slices whose spreads differ by more are also tried standardised
+
+
+@CANDIDATES.register("posterior")
+@dataclass(frozen=True)
+class PosteriorMean(Candidate):
+    """The mean of draws from the posterior."""
+
+    assumes = "low rank beside one effect per slice; smooth along modes where neighbours are alike"
+    weighs = True
+    takes = frozenset({"prior"})
+
+    rank: int = RANKS[0]
+    transform: str = "none"
+    standardise: int | None = None  # a mode whose slices are centred and scaled
+    fold: tuple[int, int] | None = None  # (mode, period)
+    prior: Any = None
+    draws: int = DRAWS
+    words: str = ""
+
+    @classmethod
+    def search(cls, facts: Facts, given: Given) -> Search:
+        first = cls(prior=given.prior)
+        best, least = first, (yield first)
+        for other in _others(first, facts, given):
+            loss = yield other
+            if loss < least:
+                best, least = other, loss
+        for n, m in enumerate(facts.modes):
+            if m.period is not None and best.fold is None:
+                other = replace(best, fold=(n, m.period), words=f"{m.dim} folded by {m.period}")
+                loss = yield other
+                if loss < least:
+                    best, least = other, loss
+        for rank in RANKS[1:]:
+            if rank > facts.observed / (2 * max(facts.shape)) and rank > max(facts.shape):
+                return
+            loss = yield replace(best, rank=rank)
+            if loss >= least:
+                return
+            least = loss
+
+    @property
+    def label(self) -> str:
+        words = [f"posterior, rank {self.rank}"]
+        words += [self.transform] if self.transform != "none" else []
+        words += ["slices standardised"] if self.standardise is not None else []
+        words += [self.words] if self.words else []
+        return ", ".join(words)
+
+    def step_cost(self, facts: Facts) -> float:
+        """Seconds of one draw."""
+        columns = self.rank + len(facts.shape) + (self.fold is not None)
+        modes = len(facts.shape) + (self.fold is not None)
+        rows = sum(facts.shape)
+        entries = modes * facts.observed * (5.6e-8 + 1.2e-10 * columns**2)
+        return 6e-4 + entries + rows * (3e-6 + 5.5e-10 * columns**3)
+
+    def cost(self, facts: Facts) -> float:
+        return 1.5 * self.draws * self.step_cost(facts)
+
+    def shorter(self, facts: Facts, seconds: float) -> Candidate:
+        draws = int(seconds / (1.5 * self.step_cost(facts)))
+        return replace(self, draws=max(FEWEST_DRAWS, min(self.draws, draws)))
+
+    def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        units = None if self.standardise is None else Units.of_slices(obs, self.standardise)
+        data = obs if units is None else units.take_out(obs)
+        data = data if self.fold is None else folded(data, *self.fold)
+        recipe = Bayes(
+            prior=self.prior,
+            rank=self.rank,
+            transform=self.transform,
+            draws=self.draws,
+            burn=max(self.draws // 2, 1),
+        )
+        posterior, outcome = recipe.fit(data, run)
+        answer: Answer = posterior
+        if self.fold is not None:
+            answer = Folded(answer, *self.fold, length=obs.shape[self.fold[0]])
+        if units is not None:
+            answer = InUnits(answer, units)
+        settings = {"rank": self.rank, "transform": self.transform, "draws": self.draws, **posterior.numbers}
+        return Fitted(answer, outcome.status, outcome.history, settings=settings)
+
+
+def _others(first: PosteriorMean, facts: Facts, given: Given) -> list[PosteriorMean]:
+    """The same in other units: roots or logarithms of what is positive, slices standardised."""
+    if given.prior is not None or facts.numbers == "yes/no":
+        return []
+    out = []
+    if facts.numbers in ("counts", "amounts"):
+        out.append(replace(first, transform="sqrt"))
+    if facts.numbers == "amounts":
+        out.append(replace(first, transform="log"))
+    uneven = max(range(len(facts.shape)), key=lambda n: facts.modes[n].spreads)
+    if facts.modes[uneven].spreads > UNEVEN:
+        out.append(replace(first, standardise=uneven))
+    return out
+
+
+def folded(obs: Observations, mode: int, period: int) -> Observations:
+    """The observations with one mode folded into periods x place in the period; one mode more."""
+    count = -(-obs.shape[mode] // period)
+    shape = (*obs.shape[:mode], count, period, *obs.shape[mode + 1 :])
+    dims = (*obs.dims[:mode], f"{obs.dims[mode]} // {period}", f"{obs.dims[mode]} % {period}", *obs.dims[mode + 1 :])
+    return replace(obs, shape=shape, indices=fold_indices(obs.indices, mode, period), dims=dims, source=None)

@@ -1,0 +1,64 @@
+"""What a contest has found so far, on disk: a run that was killed does not try again what it had tried."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.atomic import replacing
+from tensorfill.methods.base import Run
+
+Array = NDArray[Any]
+
+
+@dataclass(eq=False)
+class Journal:
+    """Predictions of every candidate tried, by its label."""
+
+    path: Path
+    mark: str  # names data and settings: the journal of another run is refused
+    pages: dict[str, tuple[Array, float]] = field(default_factory=dict)
+
+    @staticmethod
+    def of(run: Run, mark: str) -> Journal | None:
+        """The one that `run` names, read if it resumes; None if it names none."""
+        if run.checkpoint is None:
+            return None
+        journal = Journal(Path(run.checkpoint), f"{mark} seed {run.seed}")
+        if run.resume and journal.path.exists():
+            journal._read()
+        return journal
+
+    def find(self, label: str) -> tuple[Array, float] | None:
+        """(predictions, seconds) of a candidate tried before."""
+        return self.pages.get(label)
+
+    def note(self, label: str, predictions: Array, seconds: float) -> None:
+        """Write it down at once."""
+        self.pages[label] = (predictions, seconds)
+        names = list(self.pages)
+        meta = {"mark": self.mark, "names": names, "seconds": [self.pages[n][1] for n in names]}
+        arrays = {f"p{k}": self.pages[n][0] for k, n in enumerate(names)}
+        arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
+        with replacing(self.path) as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+
+    def _read(self) -> None:
+        try:
+            with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
+                arrays = {k: file[k] for k in file.files}
+            meta = json.loads(arrays["meta"].tobytes())
+            pages = {n: (arrays[f"p{k}"], meta["seconds"][k]) for k, n in enumerate(meta["names"])}
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            msg = f"checkpoint {self.path} cannot be read ({error}); delete it to start afresh."
+            raise ValueError(msg) from error
+        if meta["mark"] != self.mark:
+            msg = f"checkpoint {self.path} belongs to another run (other data or settings); delete it or name another."
+            raise ValueError(msg)
+        self.pages = pages
