@@ -333,6 +333,18 @@ def test_the_speed_tasks_have_the_sizes_they_name():
     assert (T[mask] == 0).mean() < 0.5
 
 
+def test_speed_is_measured_task_by_task(tmp_path, monkeypatch):
+    done = SimpleNamespace(estimate=None, status=Status.CONVERGED)
+    monkeypatch.setattr(choose_speed, "complete", lambda T, mask: done)
+    report, left_out = choose_speed.run(tmp_path, ["table"])
+    assert (report.ran, report.failed, left_out) == (1, [], [])
+    (row,) = lines(tmp_path / "choose-speed.csv")
+    assert (row["what"], row["shape"], row["target"]) == ("table", "12 x 10", "<= 0.5")
+    assert choose_speed.run(tmp_path, ["table"])[0].already == 1
+    with pytest.raises(ValueError, match="--names must be among table, ratings, counts, picture"):
+        choose_speed.run(tmp_path, ["tables"])
+
+
 def test_the_command(tmp_path):
     done = CliRunner().invoke(app, ["bench", "choose", "-o", str(tmp_path), "--names", "linnerud", "--only", "others"])
     assert done.exit_code == 0, done.output

@@ -1,4 +1,7 @@
-"""Processor time of `auto` on one thread, after warm-up: what a contest may cost. OUT/choose-speed.csv."""
+"""Processor time of `auto` after warm-up: what a contest may cost. OUT/choose-speed.csv.
+
+For one thread, set OMP_NUM_THREADS and NUMBA_NUM_THREADS to 1 before the start.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from numpy.typing import NDArray
 
 from tensorfill.api import complete
 from tensorfill.bench.cells import Cell, CellFile, Report, Watcher, run_cells
-from tensorfill.bench.choose import incomplete, problem
+from tensorfill.bench.choose import checked, incomplete, problem
 from tensorfill.bench.choose_data import NotHere, Places
 
 Array = NDArray[Any]
@@ -59,10 +62,10 @@ def photograph(places: Places) -> Task:
 
 
 TASKS: dict[str, tuple[Callable[[Places], Task], str]] = {
-    "a table of 12 x 10": (small_table, "<= 0.5"),
-    "ML-100k": (ratings, "<= 10"),
-    "790,000 counts of 30 x 30 x 1464": (counts, "<= 150"),
-    "a picture of 256 x 256 x 3, 80 % missing": (photograph, "as before"),
+    "table": (small_table, "<= 0.5"),
+    "ratings": (ratings, "<= 10"),
+    "counts": (counts, "<= 150"),
+    "picture": (photograph, "as before"),
 }
 
 
@@ -72,12 +75,19 @@ def csv_file(folder: str | Path) -> CellFile:
 
 
 def run(
-    out: str | Path, places: Places, progress: Watcher | None = None, *, again: bool = False
+    out: str | Path,
+    names: Sequence[str] | None = None,
+    places: Places = Places(),  # noqa: B008 - frozen
+    progress: Watcher | None = None,
+    *,
+    again: bool = False,
 ) -> tuple[Report, list[str]]:
     """Time each task that the file does not have; a sentence for each whose data are not here."""
+    asked = list(TASKS) if names is None else checked("--names", names, list(TASKS))
     Path(out).mkdir(parents=True, exist_ok=True)
     file, left_out, cells = csv_file(out), [], []
-    for name, (make, target) in TASKS.items():
+    for name in asked:
+        make, target = TASKS[name]
         try:
             task = make(places)
         except NotHere as missing:
@@ -101,7 +111,7 @@ def _work(name: str, task: Task, target: str) -> Callable[[], list[dict[str, Any
         shape = " x ".join(map(str, T.shape))
         return [
             {"what": name, "shape": shape, "observed": int(mask.sum()), "seconds": round(seconds, 3), "target": target,
-             "status": done.status.value}
+             "status": done.status.name.lower()}
         ]  # fmt: skip
 
     return work

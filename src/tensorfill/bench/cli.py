@@ -147,7 +147,9 @@ def choose(
     only: Annotated[str | None, typer.Option(metavar="auto", help="Of auto, candidates, others.")] = None,
     half: Annotated[str | None, typer.Option(metavar="HALF", help="tuned or reported.")] = None,
     draws: Annotated[str, typer.Option(metavar="0,1", help="Of the gaps; the same for everyone.")] = "0",
-    speed: Annotated[bool, typer.Option("--speed", help="Instead: processor time on four tasks.")] = False,
+    speed: Annotated[
+        bool, typer.Option("--speed", help="Instead: processor time on table, ratings, counts, picture.")
+    ] = False,
     again: Again = False,
 ) -> None:
     """The choice auto makes, on real data: its error over that of the best of all others. OUT/choose.csv, .md, .png.
@@ -163,13 +165,15 @@ def choose(
 
     places = Places(Path(images) if images else None, Path(data) if data else None)
     each, drawn = console.numbers("--seeds", seeds, int), console.numbers("--draws", draws, int)
+    asked, some = console.words(names), console.words(only)
     if speed:
-        report, left_out = console.carry_out("choose", out, lambda bar: choose_speed.run(out, places, bar, again=again))
+        report, left_out = console.carry_out(
+            "choose", out, lambda bar: choose_speed.run(out, asked, places, bar, again=again)
+        )
         file = choose_speed.csv_file(out)
         console.show("Seconds of processor time", file.columns, [list(row.values()) for row in file.rows()])
         written: list[Path] = [file.path]
     else:
-        asked, some = console.words(names), console.words(only)
         report, left_out = console.carry_out(
             "choose",
             out,
