@@ -114,6 +114,28 @@ def test_warnings_about_data_that_cannot_support_the_model():
     tfl.Problem(tfl.Observations.from_dense(np.ones((4, 5))), rank=9, interelement={0: tfl.Ridge(1.0)})
 
 
+def two_in_each_row(rng):
+    """Entries of which any held out leaves whole rows unseen."""
+    T = np.outer(rng.uniform(1, 2, 30), rng.uniform(1, 2, 12))
+    seen = rng.random(T.shape).argsort(axis=1) < 2
+    seen[0] = True  # and every column has some
+    return np.where(seen, T, np.nan)
+
+
+def test_slices_empty_only_because_they_were_held_out_are_not_warned_of(rng):
+    """Warnings are errors here."""
+    problem = tfl.Problem(tfl.observe(two_in_each_row(rng)), rank=1)
+    kept, _ = problem.observations.split(0.5, rng)
+    assert kept.empty_slices()
+    assert problem.on(kept).quiet
+    tfl.solve(problem, held_out=0.5, stopping=tfl.Stopping(max_iter=3))
+
+
+@pytest.mark.parametrize("method", list(tfl.METHODS))
+def test_no_method_warns_of_its_own_trials(method, rng):
+    tfl.complete(two_in_each_row(rng), method=method, max_iter=3)
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
