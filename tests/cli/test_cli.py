@@ -421,7 +421,7 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
         2,
         "mode must be between 0 and 2 for shape (24, 24, 3); got 3.",
     ),
-    "an effort": ((*IN, *OUT, "--effort", "some"), 2, "--effort must be normal or best; got 'some'."),
+    "an effort": ((*IN, *OUT, "--effort", "some"), 2, "--effort must be quick, normal or best; got 'some'."),
     "effort elsewhere": (
         (*IN, *OUT, "--effort", "best", "--method", "sptc"),
         2,
@@ -676,9 +676,17 @@ def test_time_left_is_the_sooner_of_two_ends():
 def test_the_bar_knows_where_a_method_ends(method):
     from tensorfill.cli.progress import planned
 
-    obs = tfl.observe(PICTURE, HOLES)
-    total = planned(method, {}, obs, None)
+    total = planned(method, {}, None)
     assert total is None or total >= 10
-    assert planned(method, {}, obs, 7) == 7
-    if method == "auto":
-        assert total == tfl.complete(obs, rank=2).iterations
+    assert planned(method, {}, 7) == 7
+
+
+@pytest.mark.parametrize(("name", "job"), [("complete", "job.Job"), ("demo", "demo.Demo")])
+def test_every_option_of_a_command_is_a_field_of_its_job(name, job):
+    import dataclasses
+    import importlib
+    import inspect
+
+    module, cls = job.split(".")
+    fields = {f.name for f in dataclasses.fields(getattr(importlib.import_module(f"tensorfill.cli.{module}"), cls))}
+    assert fields - {"command"} == set(inspect.signature(getattr(cli, name)).parameters) - {"context"}

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfill.api import EFFORTS
 from tensorfill.choose.defaults import prior_for
 from tensorfill.data.files import FileError, Loaded
 from tensorfill.data.formats.cells import WHOLE
@@ -43,6 +44,13 @@ def check_numbers(**given: float | None) -> None:
             continue
         must = "> 0" if low is None else f">= {low}"
         msg = f"--{name.replace('_', '-')} must be {must}; got {number:g}."
+        raise Problem(msg, BAD_USAGE)
+
+
+def check_effort(effort: str) -> None:
+    """Refuse an effort that there is not."""
+    if effort not in EFFORTS:
+        msg = f"--effort must be {', '.join(EFFORTS[:-1])} or {EFFORTS[-1]}; got {effort!r}."
         raise Problem(msg, BAD_USAGE)
 
 

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorfill.api import EFFORTS, complete
-from tensorfill.cli.checks import check_numbers
+from tensorfill.api import complete
+from tensorfill.cli.checks import check_effort, check_numbers
 from tensorfill.cli.progress import Progress, planned
 from tensorfill.data.atomic import replacing
 from tensorfill.data.convert import observe
@@ -41,9 +41,7 @@ class Demo:
         if not 0 <= self.missing < 100:
             msg = f"--missing must be a percentage from 0 up to, but not including, 100; got {self.missing:g}."
             raise Problem(msg, BAD_USAGE)
-        if self.effort not in EFFORTS:
-            msg = f"--effort must be {' or '.join(EFFORTS)}; got {self.effort!r}."
-            raise Problem(msg, BAD_USAGE)
+        check_effort(self.effort)
         truth = photograph()
         mask = random_entries(truth.shape, self.missing / 100, self.seed)
         with as_problem(BAD_DATA):

@@ -14,8 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.api import EFFORTS, complete, settings_of
-from tensorfill.cli.checks import check_free, check_numbers, coordinates, mode_and_weight, number_or_text, prior_of
+from tensorfill.api import complete, settings_of
+from tensorfill.cli.checks import (
+    check_effort,
+    check_free,
+    check_numbers,
+    coordinates,
+    mode_and_weight,
+    number_or_text,
+    prior_of,
+)
 from tensorfill.cli.progress import Progress, planned
 from tensorfill.data.files import FileError, FileWarning, Loaded, format_of, read, read_list, read_mask, write
 from tensorfill.data.formats.base import match_rows
@@ -102,9 +110,7 @@ class Job:
     def settings(self) -> dict[str, Any]:
         """The settings of the method that were given; refuses what does not go together."""
         self._check_streams()
-        if self.effort not in EFFORTS:
-            msg = f"--effort must be {' or '.join(EFFORTS)}; got {self.effort!r}."
-            raise Problem(msg, BAD_USAGE)
+        check_effort(self.effort)
         if self.effort == "best" and self.method not in ("auto", "auto-best"):
             msg = f"--effort best belongs to --method auto; got --method {self.method}."
             raise Problem(msg, BAD_USAGE)

@@ -84,8 +84,15 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
 
 
+def _asked(context: typer.Context) -> dict[str, Any]:
+    """What was typed, by the names of the command's parameters, which are the fields of its job; and the command."""
+    given = {k: tuple(v) if isinstance(v, list) else v for k, v in context.params.items()}
+    return {**given, "command": shlex.join(["tensorfill", *sys.argv[1:]])}
+
+
 @app.command()
 def complete(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="IN", help="File to complete; - for standard input.")],
     out: Annotated[
         str,
@@ -100,9 +107,9 @@ def complete(
     ] = None,
     rank: Annotated[int | None, typer.Option(metavar="R", parser=whole, help="Rank of the model.")] = None,
     smooth: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),
-    ] = None,
+    ] = [],  # noqa: B006  typer's form of an option that may be repeated; never changed
     method: Annotated[str, typer.Option(metavar="M", help="See: tensorfill list methods.")] = "auto",
     effort: Effort = "normal",
     seed: Seed = 0,
@@ -149,12 +156,12 @@ def complete(
     """
     from tensorfill.cli.job import Job
 
-    given = {k: v for k, v in locals().items() if k not in ("Job", "smooth")}
-    _run(Job(**given, smooth=tuple(smooth or ()), command=shlex.join(["tensorfill", *sys.argv[1:]])))
+    _run(Job(**_asked(context)))
 
 
 @app.command()
 def demo(
+    context: typer.Context,
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The picture to write.")] = "out/demo.png",
     missing: Annotated[float, typer.Option(metavar="P", parser=real, help="Percent of the numbers to take away.")] = 80,
     effort: Effort = "normal",
@@ -168,8 +175,7 @@ def demo(
     """Complete a photograph most of which is missing, and show what came out."""
     from tensorfill.cli.demo import Demo
 
-    given = {k: v for k, v in locals().items() if k != "Demo"}
-    _run(Demo(**given, command=shlex.join(["tensorfill", *sys.argv[1:]])))
+    _run(Demo(**_asked(context)))
 
 
 @app.command("list")
