@@ -84,7 +84,7 @@ def test_end_to_end(name, tmp_path):
     assert told["filled"] == (~mask).sum()
     after = get(tmp_path / f"out{ending}")
     assert (after.shape, after.dtype) == (before.shape, before.dtype)
-    if FORMATS[name].lossy:
+    if FORMATS[name].note:
         assert told["notes"] == [FORMATS[name].note]
         assert np.abs(after[mask].astype(float) - before[mask]).mean() < 12
     else:

@@ -12,7 +12,7 @@ from tensorfill.interelement import (
     opponent,
     tensorspace_from_settings,
 )
-from tensorfill.interelement._isotropic import SLAB, Terms, any_modes, two_modes
+from tensorfill.interelement._isotropic import ROWS_PER_TASK, Terms, any_modes, two_modes
 
 EXAMPLES = [example for _, cls in TENSORSPACE.items() for example in cls.examples()]
 
@@ -58,7 +58,7 @@ def test_flat_pictures_cost_nothing(dtype, transform):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("matrix", [None, opponent(), np.ones((1, 3)), np.arange(12.0).reshape(4, 3)])
-@pytest.mark.parametrize("rows", [1, SLAB - 1, SLAB, SLAB + 1, 2 * SLAB + 5])
+@pytest.mark.parametrize("rows", [1, ROWS_PER_TASK - 1, ROWS_PER_TASK, ROWS_PER_TASK + 1, 2 * ROWS_PER_TASK + 5])
 def test_compiled_equals_numpy(rows, matrix, dtype):
     """Across the seams of slabs, for more and fewer channels than colours."""
     X = picture((rows, 11, 3), dtype=dtype)
@@ -85,7 +85,7 @@ def test_any_order_of_modes(modes, t):
 
 
 def test_threads_change_no_bit():
-    X = picture((5 * SLAB + 3, 20, 3), dtype=np.float32)
+    X = picture((5 * ROWS_PER_TASK + 3, 20, 3), dtype=np.float32)
     prior = IsotropicTV(0.003, transform=opponent())
     value, G = prior.value_and_grad(X)
     for threads in (2, 3):

@@ -205,7 +205,7 @@ def packed(Z, S=0.0):
 @pytest.mark.parametrize("shape", [(6, 5), (4, 5, 3), (3, 4, 2, 5)], ids=str)
 @pytest.mark.parametrize("block", [1, 40, 2**22])
 def test_contract_sums_over_all_other_modes(shape, block, rng, monkeypatch):
-    monkeypatch.setattr(fbcp, "BLOCK", block)
+    monkeypatch.setattr(fbcp, "CONTRACTED", block)
     X, matrices = rng.standard_normal(shape), [rng.standard_normal((length, 4)) for length in shape]
     for n in range(len(shape)):
         terms = [matrices[m] for m in range(len(shape)) if m != n]

@@ -25,11 +25,9 @@ from tensorfill.methods.thresholding import (
     prox_tubal,
     safe_eigh,
     safe_svd,
-    singular_values,
     slicewise_svt,
     spectral_norm,
     svt,
-    svt_full,
     truncate,
     unflatten,
     unfold,
@@ -38,6 +36,19 @@ from tensorfill.methods.tsvd import TSVD
 from tensorfill.result.record import Status
 
 NAMES = ["falrtc", "halrtc", "silrtc", "t-svd", "lrtc-tnn", "t-ctv", "lrtv-pds"]
+
+
+def singular_values(M):
+    """By the full SVD, largest first."""
+    return np.linalg.svd(M, compute_uv=False)
+
+
+def svt_full(M, t, keep=0):
+    """SVT by the full SVD: the exact and slow form; the first `keep` singular values stay."""
+    U, s, Vh = safe_svd(M)
+    lowered = np.maximum(s - t, 0.0)
+    lowered[:keep] = s[:keep]
+    return (U * lowered) @ Vh
 
 
 def normal(shape, seed=0, *, complex_=False):

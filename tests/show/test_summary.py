@@ -18,13 +18,13 @@ def squares(t, x):
 @pytest.mark.parametrize(
     "loss", [squares, lambda t, x: (t - x) ** 2, partial(squares)], ids=["def", "lambda", "partial"]
 )
-@pytest.mark.parametrize("method", ["auto", "solve"])
+@pytest.mark.parametrize("method", ["sptc", "solve"])
 def test_a_loss_made_of_functions_can_be_told_of(loss, method, tmp_path, rng):
     T = np.outer(rng.uniform(1, 2, 9), rng.uniform(1, 2, 8))
     T[2, 3] = np.nan
     prior = tfl.Custom(loss)
-    if method == "auto":
-        done = tfl.complete(T, prior=prior, rank=1, max_iter=3)
+    if method == "sptc":
+        done = tfl.complete(T, method=method, prior=prior, rank=1, max_iter=3)
     else:
         done = tfl.solve(tfl.Problem(tfl.observe(T), rank=1, prior=prior), stopping=tfl.Stopping(max_iter=3))
     facts = summary.facts(done)

@@ -17,7 +17,7 @@ from tensorfill.data.observations import DENSE_LIMIT, Observations, check_share
 Array = NDArray[Any]
 
 CLUSTERED = 0.3  # how much likelier than by chance the neighbour of a gap is one
-FEWEST = 10  # gaps before one can speak of groups
+GAPS_FOR_GROUPS = 10  # gaps before one can speak of groups
 TRIES = 8  # moves of the gaps, to find one that empties no slice
 
 
@@ -45,9 +45,9 @@ def clustering(obs: Observations) -> list[float]:
 
 def clustered(obs: Observations) -> bool:
     """Do gaps come in groups along some mode: whole pixels, whole days at a station, clouds?"""
-    if obs.size > DENSE_LIMIT or obs.size - obs.nnz < FEWEST:
+    if obs.size > DENSE_LIMIT or obs.size - obs.nnz < GAPS_FOR_GROUPS:
         return False
-    return int(scattered(obs).sum()) >= FEWEST and max(clustering(obs)) > CLUSTERED
+    return int(scattered(obs).sum()) >= GAPS_FOR_GROUPS and max(clustering(obs)) > CLUSTERED
 
 
 def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -> tuple[Observations, Observations]:

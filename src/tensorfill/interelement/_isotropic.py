@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-SLAB = 64  # rows per call of the compiled kernel: fixed, so that the answer does not depend on the number of threads
+# rows per call of the compiled kernel: fixed, so that the answer does not depend on the number of threads
+ROWS_PER_TASK = 64
 
 
 class Terms(NamedTuple):
@@ -73,9 +74,9 @@ def two_modes(X: Array, terms: Terms, threads: int = 1) -> tuple[float, Array]:
 
     def slab(task: tuple[int, int]) -> float:
         b, start = task
-        return isotropic_slab(pictures[b], M, corner, weight, start, min(start + SLAB, H), G[b])
+        return isotropic_slab(pictures[b], M, corner, weight, start, min(start + ROWS_PER_TASK, H), G[b])
 
-    tasks = [(b, start) for b in range(len(pictures)) for start in range(0, H, SLAB)]
+    tasks = [(b, start) for b in range(len(pictures)) for start in range(0, H, ROWS_PER_TASK)]
     values = map(slab, tasks) if threads <= 1 else _pool(threads, os.getpid()).map(slab, tasks)
     value = terms.weight * sum(values, 0.0)
     return value, np.ascontiguousarray(G.reshape(moved.shape).transpose(np.argsort(order)))

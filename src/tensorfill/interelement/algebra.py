@@ -50,10 +50,6 @@ class Scaled(InterElementPrior):
         """The multiple of the matrix."""
         return self.factor * self.prior.matrix(n)
 
-    def lipschitz(self, n: int) -> float:
-        """The multiple of the bound."""
-        return self.factor * self.prior.lipschitz(n)
-
     @property
     def bounds(self) -> tuple[float, float]:
         """The prior's own."""
@@ -108,7 +104,7 @@ class Sum(InterElementPrior):
             if not nonsmooth:
                 return self.has("matrix")
             return all(isinstance(t, Ridge) for t in smooth) and all(t.has("prox") for t in nonsmooth)
-        if what in ("grad", "matrix", "lipschitz"):
+        if what in ("grad", "matrix"):
             return all(term.has(what) for term in self.terms)
         return super().has(what)
 
@@ -154,10 +150,6 @@ class Sum(InterElementPrior):
         for term in self.terms[1:]:
             Q = Q + term.matrix(n)
         return Q
-
-    def lipschitz(self, n: int) -> float:
-        """The sum of the bounds."""
-        return sum(term.lipschitz(n) for term in self.terms)
 
     @property
     def smooth(self) -> InterElementPrior | None:

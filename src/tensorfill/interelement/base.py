@@ -68,11 +68,8 @@ class InterElementPrior:
         def matrix(self, n: int) -> Any:
             """Quadratic priors: the symmetric sparse Q (n, n) with value = 1/2 tr(A' Q A)."""
 
-        def lipschitz(self, n: int) -> float:
-            """Quadratic priors: a bound on the largest eigenvalue of Q, hence on how fast `grad` changes."""
-
     def has(self, what: str) -> bool:
-        """Does this prior offer the optional method `what` ("grad", "prox", "matrix", "lipschitz")?"""
+        """Does this prior offer the optional method `what` ("grad", "prox", "matrix")?"""
         return callable(getattr(self, what, None))
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:

@@ -143,8 +143,6 @@ def _check_matrix(prior: InterElementPrior, A: Array) -> None:
     _close(prior.value(A), 0.5 * np.trace(A.T @ Q @ A), f"value of {prior!r} and 1/2 tr(A' Q A)")
     if prior.has("grad"):
         _close(prior.grad(A), Q @ A, f"grad of {prior!r} and Q A")
-    if prior.has("lipschitz"):
-        _require(prior.lipschitz(n) >= eigenvalues.max() * (1.0 - 1e-12), f"lipschitz of {prior!r} is too small.")
     if prior.has("prox"):
         for step in STEPS:
             _close(

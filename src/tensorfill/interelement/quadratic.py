@@ -49,10 +49,6 @@ class Quadratic(Weighted):
         """(I + step Q)^-1 A."""
         return solve_shifted(self, A, step)
 
-    def lipschitz(self, n: int) -> float:
-        """Gershgorin's bound on the largest eigenvalue of Q."""
-        return float(abs(self.matrix(n)).sum(axis=1).max())
-
 
 def solve_shifted(prior: InterElementPrior, A: Array, step: float) -> Array:
     """The prox of any prior with a matrix: Z (I_n, R) with (I + step Q) Z = A."""
@@ -171,10 +167,6 @@ class QuadraticVariation(Quadratic):
         D = self._differences(A)
         value = 0.5 * self.rho * sum_of_squares(D)
         return value, self._pulled_back(D, len(A))
-
-    def lipschitz(self, n: int) -> float:
-        """4^order rho: differencing has norm 2 at most."""
-        return self.rho * 4.0**self.order
 
     def _differences(self, A: Array) -> Array:
         for _ in range(self.order):

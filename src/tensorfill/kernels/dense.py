@@ -177,18 +177,6 @@ class DenseLayout(Layout):
             gradient.add(slab, self._left(slab, factors), _rows(Y, plan, slab))
         return gradient.finish()
 
-    def gather(self, X: Array) -> Array:
-        """The observed entries of a whole tensor: (nnz,)."""
-        X = np.ascontiguousarray(X)
-        return X.reshape(-1).copy() if self._complete else X.reshape(-1).take(self._flat)
-
-    def scatter(self, g: Array) -> Array:
-        """The tensor with g at the observed entries (repeats summed) and 0 elsewhere; adjoint of `gather`."""
-        whole = Slab((), 1, 0, 0, self.nnz)
-        out = np.empty((1, prod(self.shape)), dtype=np.result_type(g, np.float32))
-        Y = self._scatter(whole, g, out).reshape(self.shape)
-        return Y.copy() if np.may_share_memory(Y, g) else Y
-
     # Inside ------------------------------------------------------------------------------------
 
     def _begin(self, factors: Sequence[Array]) -> tuple[Plan, KhatriRao]:

@@ -29,7 +29,7 @@ Array = NDArray[Any]
 HYPER = 1e-6  # shape and rate of the Gamma hyperpriors
 MOMENTS_LIMIT = 2**27  # second moments of all rows, in doubles: 1 GiB
 ROUNDING = 1e-10  # of ||Y||^2 (100 dB): less expected error than this is a difference of large numbers, not a fit
-BLOCK = 2**22  # doubles of one intermediate of `contract`: 32 MiB
+CONTRACTED = 2**22  # doubles of one intermediate of `contract`: 32 MiB
 
 
 @METHODS.register("fbcp")
@@ -260,7 +260,7 @@ def contract(X: Array, matrices: Sequence[Array], n: int) -> Array:
     columns = matrices[n].shape[1]
     stack = np.ascontiguousarray(X.transpose(*rest, n, long)).reshape(-1, X.shape[n], X.shape[long])
     places = np.indices([X.shape[m] for m in rest]).reshape(len(rest), len(stack))
-    block = max(1, BLOCK // (X.shape[n] * columns))
+    block = max(1, CONTRACTED // (X.shape[n] * columns))
     out = np.zeros((X.shape[n], columns))
     for k in range(0, len(stack), block):
         part = stack[k : k + block]

@@ -103,11 +103,6 @@ def safe_eigh(G: Array) -> tuple[Array, Array]:
     return eigh(G, driver="ev", check_finite=False)  # QR iteration: slow but sure
 
 
-def singular_values(M: Array) -> Array:
-    """Singular values by the full SVD, largest first."""
-    return safe_svd(M)[1]
-
-
 def spectral_norm(M: Array) -> float:
     """Largest singular value, through the smaller Gram matrix."""
     G = gram(M)
@@ -120,12 +115,6 @@ def gram(M: Array) -> Array:
     """The smaller of M M' and M' M."""
     with np.errstate(invalid="ignore", over="ignore"):  # the caller sees the NaN
         return M @ M.conj().T if M.shape[0] <= M.shape[1] else M.conj().T @ M
-
-
-def svt_full(M: Array, t: float, keep: int = 0) -> Array:
-    """SVT by the full SVD: the exact and slow form."""
-    U, s, Vh = safe_svd(M)
-    return (U * _lowered(s, t, keep)) @ Vh
 
 
 def svt(M: Array, t: float, keep: int = 0) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tensorfill.numerical.base import PRIORS, UNIT, Array, Interval, NumericalPrior, parameter
-from tensorfill.numerical.discrete import TINY, _Odds
+from tensorfill.numerical.discrete import OFF_THE_END, _Odds
 from tensorfill.numerical.extend import Extended
 
 
@@ -44,7 +44,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def _logit(p: float) -> float:
-    p = min(max(p, TINY), 1 - TINY)
+    p = min(max(p, OFF_THE_END), 1 - OFF_THE_END)
     return math.log(p / (1 - p))
 
 

@@ -16,7 +16,7 @@ from tensorfill.numerical.trials import derivative, entries, steps
 
 Loss = Callable[[Array, Array], Array]
 Domain = Interval | Sequence[float | None] | Mapping[str, Any]
-TINY = 1e-30  # the complex step: its square vanishes beside 1, so the derivative is exact to rounding
+COMPLEX_STEP = 1e-30  # the complex step: its square vanishes beside 1, so the derivative is exact to rounding
 
 
 @PRIORS.register("custom", listed=False)
@@ -120,7 +120,7 @@ class Custom(Extended):
             return derivative(lambda u: loss(t, u), wide, step, levels=6)[0].astype(z.dtype)
 
         def complex_step(t: Array, z: Array) -> Array:
-            return (np.imag(loss(t.astype(float), z + TINY * 1j)) / TINY).astype(z.dtype)
+            return (np.imag(loss(t.astype(float), z + COMPLEX_STEP * 1j)) / COMPLEX_STEP).astype(z.dtype)
 
         t, x = entries(self, np.random.default_rng(1))
         x = np.clip(x, *self._edges())

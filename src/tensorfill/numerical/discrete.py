@@ -14,7 +14,7 @@ import numpy as np
 from tensorfill.numerical.base import NONNEGATIVE, PRIORS, Array, NumericalPrior, parameter
 from tensorfill.numerical.extend import Extended
 
-TINY = 1e-6  # nearest a starting mean comes to the end of its range, where the link would be infinite
+OFF_THE_END = 1e-6  # nearest a starting mean comes to the end of its range, where the link would be infinite
 
 
 class _PoissonDraws(NumericalPrior):
@@ -108,7 +108,7 @@ class PoissonLog(_PoissonDraws):
         return np.exp(rate, out=rate)
 
     def start(self, mean: float) -> float:
-        return math.log(max(mean, TINY))
+        return math.log(max(mean, OFF_THE_END))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -103,7 +103,6 @@ class History:
     """The recorded iterations, oldest first; columns as arrays: `history["value"]`."""
 
     rows: tuple[Row, ...] = ()
-    note: str = field(default="", compare=False)
 
     def __getitem__(self, column: str) -> NDArray[Any]:
         return np.array([getattr(row, column) for row in self.rows])
@@ -113,7 +112,3 @@ class History:
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return ("iteration", "seconds", "value", "held_out")

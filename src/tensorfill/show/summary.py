@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-MOST = 200_000  # so many entries are enough for a mean
+ENOUGH = 200_000  # entries for a mean
 INTERVAL = 0.9
 
 
-def _some(done: Completion, most: int = MOST) -> tuple[Array, Array]:
+def _some(done: Completion, most: int = ENOUGH) -> tuple[Array, Array]:
     """(coordinates, values) of the observations, or of `most` of them, evenly picked."""
     obs = done.observations
     pick = slice(None) if obs.nnz <= most else np.linspace(0, obs.nnz - 1, most).astype(np.intp)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 LETTERS, LINES = 13.0, 4.0  # that fit into an inch: along x, and above one another along y
-MOST = 10
+MOST_TICKS = 10
 YEARS = (-719_162, 2_932_896)  # days from 1970 to the years 1 and 9999, between which matplotlib can count
 
 
 def along_x(axes: Axes, labels: Array, inches: float) -> None:
     """Ticks of the x axis; names that do not fit side by side are turned upright."""
-    room = int(min(LINES * 1.5 * inches, 2 * MOST))
+    room = int(min(LINES * 1.5 * inches, 2 * MOST_TICKS))
     if labels.dtype.kind == "U" and (len(labels) > room or not fit(_all(labels)[1], inches)):
         axes.set_xticks(*(_all(labels) if len(labels) <= room else _some(labels, room)), rotation=90)
     else:
@@ -41,10 +41,10 @@ def fit(texts: list[str], inches: float) -> bool:
 
 def choose(labels: Array, fits: Callable[[list[str]], bool]) -> tuple[Array, list[str]]:
     """(positions, texts): every label if they fit, else as many round ones, or evenly picked ones, as do."""
-    every = _all(labels) if len(labels) <= 4 * MOST else None
+    every = _all(labels) if len(labels) <= 4 * MOST_TICKS else None
     if every is not None and fits(every[1]):
         return every
-    for count in range(MOST, 1, -1):
+    for count in range(MOST_TICKS, 1, -1):
         found = _round(labels, count) or _some(labels, count)
         if fits(found[1]):
             return found

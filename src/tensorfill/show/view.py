@@ -30,7 +30,7 @@ SMALLEST_PICTURE = 8
 FAINT = 0.3  # a sheet that takes up so little of a colour scale shows nothing on it
 MAPS = ({"lat", "lon"}, {"latitude", "longitude"}, {"y", "x"}, {"row", "column"})  # shown together, not cut through
 UPWARD = ("lat", "latitude", "y")
-FEW = 6  # so few series are drawn as lines, not as a heat map
+FEW_SERIES = 6  # so few are drawn as lines, not as a heat map
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ def kind(done: Completion) -> str:
         return "video" if axes[0] == "F" else "picture"
     if obs.ndim > 2:
         return "slices"
-    return "lines" if min(obs.shape) <= FEW and max(obs.shape) >= 3 * min(obs.shape) else "matrix"
+    return "lines" if min(obs.shape) <= FEW_SERIES and max(obs.shape) >= 3 * min(obs.shape) else "matrix"
 
 
 def value_range(done: Completion) -> tuple[float, float]:

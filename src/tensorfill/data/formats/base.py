@@ -232,8 +232,7 @@ class Format:
     endings: ClassVar[tuple[str, ...]]
     magic: ClassVar[tuple[bytes, ...]] = ()  # how such a file starts
     text: ClassVar[bool] = False  # text, possibly gzipped
-    lossy: ClassVar[bool] = False  # does writing change observed values?
-    note: ClassVar[str] = ""  # what to tell the user about that
+    note: ClassVar[str] = ""  # what to tell the user where writing changes observed values
     whole: ClassVar[bool] = False  # does it hold whole numbers only?
     streams: ClassVar[bool] = True  # can it be read from and written to a pipe?
     options: ClassVar[frozenset[str]] = frozenset()  # which of value, variable, alpha_missing mean something

@@ -53,7 +53,6 @@ class GIF(Format):
     description = "picture or video in RGB, timing kept; lossy beyond 256 colours in a frame"
     endings = (".gif",)
     magic = (b"GIF87a", b"GIF89a")
-    lossy = True
     whole = True
     note = "GIF is lossy: a frame keeps 256 colours, so observed values may change when it is written; use TIFF."
     options = frozenset({"alpha_missing"})

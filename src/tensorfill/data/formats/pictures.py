@@ -200,7 +200,6 @@ class JPEG(Format):
     description = "picture: grey, RGB or CMYK, 8 bits; lossy"
     endings = (".jpg", ".jpeg", ".jpe")
     magic = (b"\xff\xd8\xff",)
-    lossy = True
     whole = True
     note = "JPEG is lossy: observed values change a little when it is written; use PNG to keep them."
 
