@@ -206,3 +206,17 @@ def test_the_site_builds_without_a_warning(tmp_path):
         assert not re.findall(
             r'<(?:script|img)[^>]*src="http|<link[^>]*rel="stylesheet"[^>]*href="http', page.read_text()
         )
+
+
+def test_files_named_for_contributors_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    for path in re.findall(r"tests/[\w/]+(?:\.py)?", text):
+        assert (ROOT / path).exists(), path
+    tree = text[text.index("    src/tensorfill/") : text.index("    tests/")]
+    named = {word for line in tree.splitlines()[1:] for word in re.findall(r"[\w]+(?:/|\.py)", line)}
+    for name in named:
+        assert (ROOT / "src" / "tensorfill" / name).exists() or any(
+            (ROOT / "src/tensorfill").rglob(name.rstrip("/"))
+        ), name
+    parts = {p.name for p in (ROOT / "src" / "tensorfill").iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert {f"{p}/" for p in parts if (ROOT / "src" / "tensorfill" / p / "__init__.py").exists()} <= named
