@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.choose.defaults import GRAINY, default_prior, default_rank, grain, roughness, smooth_modes
+from tensorfill.choose.auto import CLEAN
+from tensorfill.choose.defaults import default_prior, default_rank
+from tensorfill.data.facts import smooth_modes
+from tensorfill.data.likeness import grain, roughness
 
 
 def mode_means_fill(T):
@@ -62,7 +65,7 @@ def test_smooth_modes_are_found():
     obs = tfl.Observations.from_dense(T)
     assert smooth_modes(obs) == (0, 2)
     assert roughness(obs, 1)[0] > 0.6
-    assert default_rank(obs, (0, 2)) > default_rank(obs)
+    assert default_rank(obs.nnz, obs.shape, (0, 2)) > default_rank(obs.nnz, obs.shape)
 
 
 def kinds(seed):
@@ -106,7 +109,7 @@ def test_grain_is_the_noise_of_a_field():
         T = waves(noise)[1]
         T[np.random.default_rng(1).random(T.shape) >= share] = np.nan
         ratio, sigma = grain(tfl.Observations.from_dense(T), (0, 1))
-        assert ratio > GRAINY
+        assert ratio > CLEAN
         assert sigma == pytest.approx(noise, rel=0.15)
     T = waves(0.0)[1]
     T[np.random.default_rng(1).random(T.shape) >= 0.3] = np.nan

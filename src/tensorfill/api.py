@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensorfill.choose.errorbars import complete_with_bars
+from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.registry import did_you_mean
@@ -77,7 +78,10 @@ def complete(
     run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
     recipe = cls(**settings)
     began = time.perf_counter()
-    done = recipe.complete(obs, run) if error_bars is None else complete_with_bars(obs, recipe, run, error_bars)
+    power = power_of(obs)
+    tame = divided(obs, power) if power else obs
+    done = recipe.complete(tame, run) if error_bars is None else complete_with_bars(tame, recipe, run, error_bars)
+    done = multiplied(done, obs, power) if power else done
     return dataclasses.replace(done, took=time.perf_counter() - began)
 
 

@@ -30,7 +30,7 @@ from tensorfill.solvers.base import Solver
 
 FEWEST = 8  # with fewer observations nothing can be held out: the means it is
 CLEAN = 0.45  # grain of a picture below which it has no noise to speak of: clean ones stay below 0.4, at any share
-ALWAYS = frozenset({"means", "posterior", "field"})  # of which at least one variant is tried, whatever it costs
+ALWAYS = frozenset({"means", "posterior"})  # of which at least one variant is tried, whatever it costs
 
 
 @METHODS.register("auto", at=0)

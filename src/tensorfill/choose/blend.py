@@ -17,6 +17,7 @@ PARTS = 6  # of the best candidates that may be blended
 SMALLEST = 0.04  # weights below are dropped: a part costs a fit
 ENOUGH = 40  # held-out entries of a kind of gap before it gets weights of its own
 HALVES = 4  # cross-fits by which a blend must prove itself
+DRAWS = (0.01, 0.1, 1.0)  # how strongly weights are drawn to even ones, among those as good as the best: cross-fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,19 +66,24 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
     judges = contest.judges
     P = np.stack([e.predictions[judges] for e in entries], axis=1)
     t, w, kinds = contest.truth[judges], contest.weight[judges], contest.kinds[judges]
-    overall = convex(P, t, w)
-    if not crossfitted(P, t, w, None) < _loss(P[:, 0], t, w):
+    best = entries[0].predictions
+    even = np.array([float(not contest.beats(best, e.predictions)) for e in entries])
+    even /= even.sum()
+    crossed = {draw: crossfitted(P, t, w, even, draw) for draw in DRAWS}
+    draw = min(DRAWS, key=lambda draw: crossed[draw])
+    if not crossed[draw] < _loss(P[:, 0], t, w):
         return None
-    weights = np.tile(overall, (len(GAPS), 1))
+    weights = np.tile(convex(P, t, w, even, draw), (len(GAPS), 1))
     for k in range(len(GAPS)):
         here = kinds == k
-        if here.sum() >= ENOUGH and crossfitted(P[here], t[here], w[here], None) < crossfitted(P, t, w, here):
-            weights[k] = convex(P[here], t[here], w[here])
+        own = crossfitted(P[here], t[here], w[here], even, draw) if here.sum() >= ENOUGH else np.inf
+        if own < crossfitted(P, t, w, even, draw, here):
+            weights[k] = convex(P[here], t[here], w[here], even, draw)
     used = [j for j in range(len(entries)) if weights[:, j].max() > 0]
     return Decision(tuple(entries[j] for j in used), weights[:, used])
 
 
-def crossfitted(P: Array, t: Array, w: Array, here: Array | None) -> float:
+def crossfitted(P: Array, t: Array, w: Array, even: Array, draw: float, here: Array | None = None) -> float:
     """Mean loss (of the entries `here`, or all) under weights fitted to the other half, over a few ways to halve."""
     losses = []
     for k in range(HALVES):
@@ -85,21 +91,25 @@ def crossfitted(P: Array, t: Array, w: Array, here: Array | None) -> float:
         for fit in (half, ~half):
             judge = ~fit if here is None else ~fit & here
             if fit.any() and judge.any():
-                losses.append(_loss(P[judge] @ convex(P[fit], t[fit], w[fit]), t[judge], w[judge]))
+                weights = convex(P[fit], t[fit], w[fit], even, draw)
+                losses.append(_loss(P[judge] @ weights, t[judge], w[judge]))
     return float(np.mean(losses)) if losses else np.inf
 
 
-def convex(P: Array, t: Array, w: Array) -> Array:
-    """Weights >= 0 that sum to 1 and minimise the weighted squares of P @ weights - t; tiny ones left out: (parts,)."""
+def convex(P: Array, t: Array, w: Array, even: Array, draw: float) -> Array:
+    """Weights >= 0 that sum to 1 and minimise the weighted squares of P @ weights - t, drawn towards the weights
+    `even`; tiny ones left out: (parts,).
+    """
     from scipy.optimize import nnls
 
     root = np.sqrt(w)
     used = np.arange(P.shape[1])
+    pull = np.sqrt(draw * min(_loss(p, t, w) for p in P.T) * len(t))
     for _ in range(P.shape[1]):
-        A, b = P[:, used] * root[:, None], t * root
-        # a row that asks for the sum 1, heavy enough to be met to many digits
-        heavy = 1e4 * max(float(np.linalg.norm(b)), 1e-300)
-        found = nnls(np.vstack([A, np.full((1, len(used)), heavy)]), np.append(b, heavy))[0]
+        # the last row asks for the sum 1, heavy enough to be met to many digits
+        heavy = 1e4 * max(float(np.linalg.norm(t * root)), 1e-300)
+        A = np.vstack([P[:, used] * root[:, None], pull * np.eye(len(used)), np.full((1, len(used)), heavy)])
+        found = nnls(A, np.concatenate([t * root, pull * even[used], [heavy]]))[0]
         found = found / found.sum() if found.sum() > 0 else np.full(len(used), 1 / len(used))
         if (found >= SMALLEST).all() or len(used) == 1:
             break

@@ -34,8 +34,9 @@ HANDFUL = 60  # with fewer observations, each is held out once
 FEW = 5000  # with fewer, one split leaves too much to chance
 TURNS, FOLDS = 6, 3  # folds for a handful, and for few
 JUDGE = 2 / 3  # of the held-out entries choose; the others are kept for the error that is reported
-BUDGET = {"quick": 0.01, "normal": 0.03, "best": 0.3}  # seconds of trials per square root of the observations
+BUDGET = {"quick": 0.01, "normal": 0.04, "best": 0.3}  # seconds of trials per square root of the observations
 LARGEST_PART = 0.25  # of the budget, for one fit of one candidate
+CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
 SURE = 2.0  # standard errors by which one must be ahead of another to be called better
 
 
@@ -69,7 +70,8 @@ class Family:
     """The variants of one family: the next one, and how well the best did."""
 
     search: Search
-    sure: bool  # is its first variant tried whatever it costs?
+    first: int  # so many variants are tried before any family gets more
+    sure: bool  # are these tried whatever they cost?
     least: float = np.inf
     next: Candidate | None = None
 
@@ -127,17 +129,19 @@ class Contest:
 
     def hold(self, families: Iterable[type[Candidate]], *, always: frozenset[str]) -> None:
         """Try the first variant of every family, cheapest first, then further variants of the family that leads, as
-        long as the budget lasts; the first of those in `always` whatever it costs.
+        long as the budget lasts; the first ones of those in `always` whatever they cost.
         """
         able = []
         for cls in families:
             why = refused(cls, self.facts, self.given)
             if why is None:
-                able.append(Family(cls.search(self.facts, self.given), sure=cls.name in always))
+                able.append(Family(cls.search(self.facts, self.given), cls.first, sure=cls.name in always))
             else:
                 self.left_out[cls.name] = why
         for family in sorted(able, key=lambda family: family.next.cost(self.facts) if family.next else 0.0):
-            self._try(family)
+            for _ in range(family.first):
+                self._try(family)
+            family.sure = False
         while self.ended is None and (going := [family for family in able if family.next is not None]):
             self._try(min(going, key=lambda family: family.least))
 
@@ -148,11 +152,11 @@ class Contest:
             return
         trial = candidate.shorter(self.facts, LARGEST_PART * self.budget / len(self.folds))
         cost = trial.cost(self.facts) * len(self.folds)
-        if cost > self.left and not family.sure:
+        if cost > max(self.left, CHEAP * self.budget) and not family.sure:
             self.left_out[candidate.label] = f"it would take about {cost:.1f} s more"
             family.next = None
             return
-        self.left, family.sure = self.left - cost, False
+        self.left -= cost
         entry = replace(self.enter(trial), candidate=candidate)
         self.entries.append(entry)
         family.send(self.loss(entry) if entry.whole else np.inf)
@@ -206,9 +210,13 @@ class Contest:
         return float(self.losses(entry.predictions)[self.judges].mean())
 
     def beats(self, a: Array, b: Array, sure: float = SURE) -> bool:
-        """Are predictions `a` better than `b` by more than chance? A paired test on the entries that choose."""
+        """Are predictions `a` better than `b` by more than chance? Paired, on the entries that choose: less loss in the
+        mean, and by `sure` standard errors, of the mean or of how often (a few huge losses blur any mean).
+        """
         gain = (self.losses(b) - self.losses(a))[self.judges]
-        return bool(gain.mean() > sure * gain.std() / np.sqrt(len(gain)))
+        clear = gain.mean() > sure * gain.std() / np.sqrt(len(gain))
+        often = np.count_nonzero(gain > 0) - np.count_nonzero(gain < 0) > sure * np.sqrt(len(gain))
+        return bool(gain.mean() > 0 and (clear or often))
 
     def ranking(self) -> list[Entry]:
         """Those that got through, best first."""
@@ -234,11 +242,12 @@ def loss_weights(aside: Observations, obs: Observations, facts: Facts) -> Array:
     that of its slice along the mode whose slices differ most. Where all spread alike the halves are one; where they do
     not, neither the large slices alone decide nor the small ones.
     """
-    mode = int(np.argmax([m.spreads for m in facts.modes]))
-    count, _, spread = slice_statistics(obs, mode)
     whole = facts.spread**2 or 1.0
-    own = np.where((count > 1) & (spread > 0), spread**2, whole)
-    w = 0.5 / whole + 0.5 / own[aside.indices[:, mode]]
+    w = np.full(aside.nnz, 1.0 / whole)
+    if facts.uneven is not None:
+        count, _, spread = slice_statistics(obs, facts.uneven)
+        own = np.where((count > 1) & (spread > 0), spread**2, whole)
+        w = 0.5 * w + 0.5 / own[aside.indices[:, facts.uneven]]
     return w if aside.weights is None else w * aside.weights / obs.weights.mean()  # type: ignore[union-attr]
 
 

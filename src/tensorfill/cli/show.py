@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tensorfill.show.summary import model_words, quality, size_words
+from tensorfill.show.summary import leaderboard, model_words, quality, size_words
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -23,10 +23,21 @@ def lines_about(done: Completion) -> list[tuple[str, str]]:
         ("status", done.status.sentence.replace("max_iter", "--max-iter")),
         ("data", size_words(done)),
         ("known", f"{obs.nnz:,} of {obs.size:,} entries ({obs.share:.1%}); {obs.size - obs.nnz:,} filled in"),
-        ("method", done.method + (f": {model_words(done)}" if done.prior is not None else "")),
+        ("method", done.method + (f": {words}" if (words := model_words(done)) else "")),
         ("run", f"{done.iterations} iterations, {done.seconds:.1f} s"),
         ("how good", quality(done)),
+        *([("tried", text) for text in tried(done)]),
     ]
+
+
+def tried(done: Completion, most: int = 5) -> list[str]:
+    """The best lines of the leaderboard, and how many more there are."""
+    took_part = [row for row in leaderboard(done) if row[2]]
+    lines = [
+        f"{name}: {error}" + (f" ({part} of the answer)" if part else "") for name, error, _, part in took_part[:most]
+    ]
+    more = len(took_part) - most
+    return [*lines, f"and {more} more; --json and the report have all"] if more > 0 else lines
 
 
 def summary(title: str, lines: Sequence[tuple[str, str]], *, good: bool = True) -> None:

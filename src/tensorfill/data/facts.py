@@ -23,6 +23,7 @@ ALIKE = 0.6  # near entries that differ by less than this part of what far ones 
 SHORTEST_LINE = 8  # a mode shorter than this has no near and far
 LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
 SMALLEST_PICTURE = 16  # pixels along each side
+APART = 3.0  # times that the widest slice spreads more than the narrowest, before it is worth telling them apart
 UNITS = 5.0  # slices have units of their own if the widest spreads so many times as much as the narrowest,
 AWAY = 2.0  # the typical one lies so many spreads away from zero,
 UNEVEN = 2.5  # and the furthest so many times as far as the nearest
@@ -121,6 +122,16 @@ class Facts:
     def ordered(self) -> tuple[int, ...]:
         """The modes along which neighbours are somewhat alike."""
         return tuple(n for n, m in enumerate(self.modes) if m.ordered)
+
+    @property
+    def uneven(self) -> int | None:
+        """The mode whose slices spread most differently, for all that is known of them; None if all spread alike.
+
+        Of several the one with the fewest slices: variables are few, and moments spread differently where some of the
+        variables are missing.
+        """
+        apart = [n for n, m in enumerate(self.modes) if m.spreads > APART]
+        return min(apart, key=lambda n: self.modes[n].length, default=None)
 
     def settings(self) -> dict[str, Any]:
         """JSON-able."""

@@ -16,6 +16,7 @@ SURE_PAIRS = 200  # pairs of direct neighbours that settle how grainy a field is
 MOST_PAIRS = 200_000  # more add nothing to a mean
 FIBRES = 64  # the best observed fibres speak for a mode when a period is sought
 LONGEST_PERIOD = 1000
+WEAKEST = 0.1  # autocorrelation that is worth folding for: below, a period explains a hundredth of the variance
 
 
 def roughness(obs: Observations, mode: int) -> tuple[float, int]:
@@ -89,7 +90,7 @@ def period(obs: Observations, mode: int) -> int | None:
         if here >= around.max() and min(here, twice) > strength * 1.2:  # a multiple is no better than its period
             best, strength = lag, float(min(here, twice))
     # of independent numbers the autocorrelation is off by about 1 / sqrt(how many there are)
-    return best if strength > 4.0 / np.sqrt(max(M.sum(), 1.0)) and strength > 0.05 else None
+    return best if strength > max(6.0 / np.sqrt(max(M.sum(), 1.0)), WEAKEST) else None
 
 
 def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:

@@ -254,10 +254,10 @@ class Completion:
             f"Completion by {self.method}: {size}, {obs.nnz:,} of {obs.size:,} entries observed ({obs.share:.1%})",
             f"  status    {self.status.sentence}",
         ]
-        if self.prior is not None:
-            from tensorfill.show.summary import model_words
+        from tensorfill.show.summary import model_words
 
-            lines.append(f"  model     {model_words(self)}")
+        if words := model_words(self):
+            lines.append(f"  model     {words}")
         lines.append(f"  run       {self.iterations} iterations, {self.seconds:.2f} s")
         values = self.history["value"]
         values = values[np.isfinite(values)]
@@ -265,6 +265,7 @@ class Completion:
             lines.append(f"  objective {values[0]:.6g} -> {values[-1]:.6g}")
         if self.quality:
             lines.append(f"  how good  {self.quality}")
+        lines += [f"            {error:.4g} {kind}" for kind, error in self.by_gap.items()]
         return "\n".join(lines)
 
 

@@ -85,8 +85,8 @@ def html(done: Completion) -> str:
         ("data", f"{size_words(done)}; {obs.nnz:,} of {obs.size:,} known ({obs.share:.1%})"),
         ("run", f"{done.iterations} iterations, {done.seconds:.2f} s"),
     ]
-    if done.prior is not None:
-        rows.insert(1, ("model", model_words(done)))
+    if words := model_words(done):
+        rows.insert(1, ("model", words))
     values = done.history["value"] if len(done.history) else np.array([])
     if len(values) and np.isfinite(values[-1]):
         rows.append(("objective", f"{values[0]:.6g} → {values[-1]:.6g}"))

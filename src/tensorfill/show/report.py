@@ -81,6 +81,8 @@ def page(
     body = [
         _header(done, name, truth, notes),
         _what(done, truth, labels),
+        *([_section("What was tried", *_tried(done))] if done.tried else []),
+        *([_section("What the data say about themselves", *_facts(done))] if done.facts is not None else []),
         _section("How the run went", *_history(done)),
         _section("What the model found along each mode", *_factors(done, labels)),
         _section("Where the model is least sure", *_sure(done, labels)),
@@ -250,6 +252,32 @@ def _heat(values: Array) -> tuple[NDArray[np.uint8], float]:
 def _label(labels: Labels, dim: str, i: int) -> str:
     text = words(np.asarray(labels[dim]), [i])[0] if dim in labels else str(i)
     return text if text == str(i) else f"{text} ({i})"
+
+
+def _tried(done: Completion) -> list[str]:
+    """The leaderboard, and the error on entries that chose nothing."""
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f"<{'th' if k == 0 else 'td'}>{escape(cell)}</{'th' if k == 0 else 'td'}>" for k, cell in enumerate(row)
+        )
+        + "</tr>"
+        for row in summary.leaderboard(done)
+    )
+    head = "<tr><th>candidate</th><td>error on held-out entries</td><td>seconds</td><td>part in the answer</td></tr>"
+    out = [
+        _p("Each was fitted without some of the known entries and judged by them; the answer is fitted to all."),
+        f'<div class="scroll"><table>{head}{rows}</table></div>',
+    ]
+    if done.by_gap:
+        kinds = "; ".join(f"{error:.4g} {name}" for name, error in done.by_gap.items())
+        out.append(_p(f"Error of the answer on entries that chose nothing, by where the gap is: {kinds}."))
+    return out
+
+
+def _facts(done: Completion) -> list[str]:
+    """A line each."""
+    return ["<ul>" + "".join(f"<li>{escape(line)}</li>" for line in str(done.facts).split("\n")) + "</ul>"]
 
 
 def _made(done: Completion, command: str | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,10 @@ def size_words(done: Completion) -> str:
 
 
 def model_words(done: Completion) -> str:
-    """`poisson, rank 60`; `normal (sigma 10.8), rank 1`; empty for methods without a prior."""
+    """`poisson, rank 60`; `normal (sigma 10.8), rank 1`; the parts of a blend; empty for methods without a prior."""
+    parts = [row for row in done.tried if row.weight >= 0.005]
+    if len(parts) > 1 or (parts and done.prior is None):
+        return " + ".join(f"{row.weight:.0%} {row.name}" if len(parts) > 1 else row.name for row in parts)
     if done.prior is None:
         return ""
     given = done.prior.settings() if done.prior.savable else {}  # else a loss of the user's own, made of functions
@@ -80,6 +84,18 @@ def quality(done: Completion) -> str:
     return " ".join(parts)
 
 
+def leaderboard(done: Completion) -> list[tuple[str, str, str, str]]:
+    """(candidate, held-out error, seconds, part in the answer) of every line of `done.tried`; notes instead of errors
+    for those that did not take part.
+    """
+    rows = []
+    for row in done.tried:
+        error = f"{row.error:.4g} ± {row.standard_error:.2g}" if np.isfinite(row.error) else row.note
+        seconds = f"{row.seconds:.2f}" if row.seconds else ""
+        rows.append((row.name, error, seconds, f"{row.weight:.0%}" if row.weight else ""))
+    return rows
+
+
 def facts(done: Completion) -> dict[str, Any]:
     """The numbers of a run, JSON-able; None where a number is not known."""
     obs, history = done.observations, done.history
@@ -103,6 +119,9 @@ def facts(done: Completion) -> dict[str, Any]:
         "objective": _number(values[-1]) if len(values) else None,
         "held_out": _number(done.held_out),
         "held_out_rmse": _number(done.error),
+        "held_out_rmse_by_gap": _plain(dict(done.by_gap)),
+        "tried": [_plain(dataclasses.asdict(row)) for row in done.tried],
+        "facts": None if done.facts is None else _plain(done.facts.settings()),
         "rmse_observed": _number(off),
         "sd_observed": _number(spread),
         "settings": _plain(dict(done.settings)),

@@ -8,7 +8,7 @@ another candidate. `@CANDIDATES.register("its-name")` puts it into the contest a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -51,6 +51,7 @@ class Candidate:
     assumes: ClassVar[str]  # what the data must be like, in words
     takes: ClassVar[frozenset[str]] = frozenset()  # what of `Given` it can make use of; if given more, it may not run
     weighs: ClassVar[bool] = False  # does it know weights of entries?
+    first: ClassVar[int] = 1  # variants so different that each must be tried before one can speak of the family
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
@@ -93,12 +94,26 @@ def refused(cls: type[Candidate], facts: Facts, given: Given) -> str | None:
     return able if isinstance(able, str) else None if able else "it cannot run on these data"
 
 
-def dense_table(obs: Observations, mode: int) -> Array:
-    """The tensor as a matrix with `mode` along its columns, (others, I_n), NaN = missing."""
-    return np.moveaxis(obs.dense(dtype=np.float64), mode, -1).reshape(-1, obs.shape[mode])
+def dense_table(T: Array, columns: Sequence[int]) -> Array:
+    """A tensor as a matrix with the modes `columns` along its columns, (others, columns)."""
+    rows = [n for n in range(T.ndim) if n not in columns]
+    count = int(np.prod([T.shape[n] for n in columns]))
+    return T.transpose([*rows, *columns]).reshape(-1, count)
 
 
-def from_table(X: Array, shape: tuple[int, ...], mode: int) -> Array:
+def from_table(X: Array, shape: Sequence[int], columns: Sequence[int]) -> Array:
     """The way back from `dense_table`: full shape."""
-    others = [length for n, length in enumerate(shape) if n != mode]
-    return np.ascontiguousarray(np.moveaxis(X.reshape(*others, shape[mode]), -1, mode))
+    order = [*(n for n in range(len(shape)) if n not in columns), *columns]
+    return np.ascontiguousarray(X.reshape([shape[n] for n in order]).transpose(np.argsort(order)))
+
+
+def tables(facts: Facts) -> list[tuple[int, ...]]:
+    """Ways to read the tensor as a table: each mode as its columns, and all others; the fewest columns first."""
+    modes = range(len(facts.shape))
+    ways = {(n,) for n in modes} | {tuple(m for m in modes if m != n) for n in modes}
+    return sorted(ways, key=lambda way: (np.prod([facts.shape[n] for n in way]), way))
+
+
+def dims_of(facts: Facts, columns: Sequence[int]) -> str:
+    """`hour`, or `day x hour`."""
+    return " x ".join(facts.modes[n].dim for n in columns)

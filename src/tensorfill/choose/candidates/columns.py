@@ -12,9 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search, dense_table, from_table
+from tensorfill.choose.candidates.base import (
+    CANDIDATES,
+    Candidate,
+    Fitted,
+    Search,
+    dense_table,
+    dims_of,
+    from_table,
+    tables,
+)
 from tensorfill.choose.given import Given
-from tensorfill.data.facts import CHANNELS, Facts
+from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 from tensorfill.result.answer import Filled
@@ -34,7 +43,7 @@ class Columns(Candidate):
 
     assumes = "columns (slices along one mode) are related linearly, in the same way in every row"
 
-    mode: int = 1
+    columns: tuple[int, ...] = (1,)
     dim: str = ""
     shrink: float = SHRINK[0]
     beside: int | None = None  # a mode along which neighbouring rows count as columns too
@@ -43,43 +52,56 @@ class Columns(Candidate):
     def can(cls, facts: Facts, given: Given) -> bool | str:
         if not facts.dense:
             return "the tensor is too large to hold every entry"
-        return True if _modes(facts) else f"no mode has 2 to {MOST_COLUMNS} slices and more rows than that"
+        return True if _tables(facts) else f"it is no table of 2 to {MOST_COLUMNS} columns and more rows than that"
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
-        for n in _modes(facts):
-            lines = [m for m in facts.ordered if m != n and facts.modes[m].length > CHANNELS]
-            line = min(lines, key=lambda m: facts.modes[m].rough, default=None)
-            losses = []
+        for columns in _tables(facts):
+            dim, losses = dims_of(facts, columns), []
             for shrink in SHRINK:
-                losses.append((yield cls(n, facts.modes[n].dim, shrink)))
-            best = SHRINK[int(np.argmin(losses))]
-            if line is not None and 3 * facts.shape[n] <= MOST_COLUMNS:
-                yield cls(n, facts.modes[n].dim, best, line)
+                losses.append((yield cls(columns, dim, shrink)))
+            line = _line(facts, columns)
+            if line is not None:
+                yield cls(columns, dim, SHRINK[int(np.argmin(losses))], line)
 
     @property
     def label(self) -> str:
         beside = "" if self.beside is None else ", neighbours too"
-        return f"{self.dim} on {self.dim}, shrunk {self.shrink:g}{beside}"
+        return f"regression of {self.dim}, shrunk {self.shrink:g}{beside}"
 
     def cost(self, facts: Facts) -> float:
-        p = facts.shape[self.mode]
+        p = _count(facts, self.columns)
         rows, p = facts.size // p, p if self.beside is None else 3 * p
         return 2e-3 + ROUNDS * rows * (2e-5 + 2.6e-9 * p**3)
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
-        X = dense_table(obs, self.mode)
-        X, level, scale = standardised(X)
+        X, level, scale = standardised(dense_table(obs.dense(dtype=np.float64), self.columns))
+        p = X.shape[1]
         if self.beside is not None:
-            X = _with_neighbours(X, obs.shape, self.mode, self.beside)
-        filled = expectation_maximisation(X, self.shrink)[:, : obs.shape[self.mode]]
-        return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.mode)))
+            X = _with_neighbours(X, obs.shape, self.columns, self.beside)
+        filled = expectation_maximisation(X, self.shrink)[:, :p]
+        return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.columns)))
 
 
-def _modes(facts: Facts) -> list[int]:
-    """Modes whose slices may be columns: not too many, and fewer than the rows; the fewest first."""
-    fits = [n for n, p in enumerate(facts.shape) if 2 <= p <= MOST_COLUMNS and facts.size // p > p]
-    return sorted(fits, key=lambda n: facts.shape[n])
+def _count(facts: Facts, columns: tuple[int, ...]) -> int:
+    return int(np.prod([facts.shape[n] for n in columns]))
+
+
+def _tables(facts: Facts) -> list[tuple[int, ...]]:
+    """Ways to read the data as a table with not too many columns, fewer than the rows."""
+    return [
+        way for way in tables(facts) if 2 <= _count(facts, way) <= min(MOST_COLUMNS, facts.size / _count(facts, way))
+    ]
+
+
+def _line(facts: Facts, columns: tuple[int, ...]) -> int | None:
+    """The mode of the rows along which neighbours are most alike, if there is one and time for three times as many
+    columns.
+    """
+    lines = [n for n in facts.ordered if n not in columns]
+    if not lines or 3 * _count(facts, columns) > MOST_COLUMNS:
+        return None
+    return min(lines, key=lambda n: facts.modes[n].rough)
 
 
 def standardised(X: Array) -> tuple[Array, Array, Array]:
@@ -94,9 +116,9 @@ def standardised(X: Array) -> tuple[Array, Array, Array]:
     return (X - level) / scale, level, scale
 
 
-def _with_neighbours(X: Array, shape: tuple[int, ...], mode: int, beside: int) -> Array:
+def _with_neighbours(X: Array, shape: tuple[int, ...], columns: tuple[int, ...], beside: int) -> Array:
     """X (rows, p) with the columns of the rows before and after along the mode `beside`: (rows, 3 p)."""
-    others = [n for n in range(len(shape)) if n != mode]
+    others = [n for n in range(len(shape)) if n not in columns]
     axis = others.index(beside)
     cube = X.reshape(*(shape[n] for n in others), -1)
     parts = [X]

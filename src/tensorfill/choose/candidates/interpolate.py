@@ -59,17 +59,16 @@ class Interpolation(Along):
         return 2e-3 + 1e-7 * facts.size
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
-        X = along_lines(dense_table(obs, self.mode))
+        X = along_lines(dense_table(obs.dense(dtype=np.float64), (self.mode,)))
         never = np.isnan(X)
         if never.any():
             X[never] = dense_means(obs, facts, run, self.mode)[never]
-        return Fitted(Filled(from_table(X, obs.shape, self.mode)))
+        return Fitted(Filled(from_table(X, obs.shape, (self.mode,))))
 
 
 def dense_means(obs: Observations, facts: Facts, run: Run, mode: int) -> Array:
     """The per-mode means as a matrix with `mode` along its columns."""
-    X = Means().fit(obs, facts, run).answer.full()
-    return np.moveaxis(X, mode, -1).reshape(-1, obs.shape[mode])
+    return dense_table(Means(standardise=facts.uneven).fit(obs, facts, run).answer.full(), (mode,))
 
 
 def along_lines(X: Array) -> Array:
@@ -107,26 +106,47 @@ class Smoother(Along):
         return f"smoother along {self.dim}"
 
     def cost(self, facts: Facts) -> float:
-        fits = len(NOISE) * len(RETURN) + 1
+        fits = 2 * len(NOISE) * len(RETURN) + 1
         return 5e-3 + fits * (6e-8 * facts.size + 2e-5 * facts.shape[self.mode])
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        X = dense_table(obs.dense(dtype=np.float64), (self.mode,))
+        known = ~np.isnan(X)
         means = dense_means(obs, facts, run, self.mode)
-        rest = dense_table(obs, self.mode) - means
-        known = ~np.isnan(rest)
-        T = np.where(known, rest, 0.0)
-        aside = known & (np.random.default_rng([run.seed, 3]).random(rest.shape) < SHARE)
-        steps = np.diff(np.where(known, rest, np.nan), axis=1)
-        variance = float(np.nanmean(steps**2)) if np.isfinite(steps).any() else 0.0
-        if not variance > 0 or not aside.any():
-            return Fitted(Filled(from_table(means, obs.shape, self.mode)))
+        aside = known & (np.random.default_rng([run.seed, 3]).random(X.shape) < SHARE)
         kept = known & ~aside
-        tried = [(noise, back) for noise in NOISE for back in RETURN]
-        errors = [float(np.mean((wander(T, kept, *pair)[aside] - T[aside]) ** 2)) for pair in tried]
-        noise, back = tried[int(np.argmin(errors))]
-        X = means + wander(T, known, noise, back)
-        settings = {"noise": noise, "return": back}
-        return Fitted(Filled(from_table(X, obs.shape, self.mode)), settings=settings)
+        T = np.where(known, X, 0.0)
+        scale = _spread(T, known)
+        best, least = (means, 0.0, np.inf), np.inf
+        for base in (means, own_level(T, kept, means)):
+            for noise in NOISE:
+                for back in RETURN:
+                    found = base + wander(np.where(kept, T - base, 0.0), kept, noise, back)
+                    error = float(np.mean(((found - T) / scale)[aside] ** 2)) if aside.any() else np.inf
+                    if error < least:
+                        best, least = (base, noise, back), error
+        base, noise, back = best
+        if noise == 0.0:
+            return Fitted(Filled(from_table(means, obs.shape, (self.mode,))))
+        if base is not means:
+            base = own_level(T, known, means)
+        filled = base + wander(np.where(known, T - base, 0.0), known, noise, back)
+        return Fitted(Filled(from_table(filled, obs.shape, (self.mode,))), settings={"noise": noise, "return": back})
+
+
+def _spread(T: Array, known: Array) -> Array:
+    """Standard deviation of the known entries of each row, (k, 1); 1 where there is none."""
+    count = np.maximum(known.sum(axis=1, keepdims=True), 1)
+    mean = T.sum(axis=1, keepdims=True, where=known) / count
+    spread = np.sqrt(((T - mean) ** 2).sum(axis=1, keepdims=True, where=known) / count)
+    return np.where(spread > 0, spread, 1.0)
+
+
+def own_level(T: Array, known: Array, means: Array) -> Array:
+    """The mean of each row's own known entries where it has some, else `means`: (k, L)."""
+    count = known.sum(axis=1, keepdims=True)
+    own = T.sum(axis=1, keepdims=True, where=known) / np.maximum(count, 1)
+    return np.where(count > 0, own, means)
 
 
 def wander(T: Array, known: Array, noise: float, back: float) -> Array:

@@ -17,7 +17,6 @@ from tensorfill.result.answer import Answer, Folded, InUnits, fold_indices
 RANKS = (10, 20, 40, 80)  # superfluous components shrink away, but each costs time
 DRAWS, BURN = 120, 60
 FEWEST_DRAWS = 16  # of a trial in the contest, after half as many that are thrown away
-UNEVEN = 3.0  # slices whose spreads differ by more are also tried standardised
 
 
 @CANDIDATES.register("posterior")
@@ -27,6 +26,7 @@ class PosteriorMean(Candidate):
 
     assumes = "low rank beside one effect per slice; smooth along modes where neighbours are alike"
     weighs = True
+    first = 2
     takes = frozenset({"prior"})
 
     rank: int = RANKS[0]
@@ -39,7 +39,8 @@ class PosteriorMean(Candidate):
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
-        first = cls(prior=given.prior)
+        apart = given.prior is None and facts.numbers in ("reals", "amounts")
+        first = cls(prior=given.prior, standardise=facts.uneven if apart else None)
         best, least = first, (yield first)
         for other in _others(first, facts, given):
             loss = yield other
@@ -112,9 +113,8 @@ def _others(first: PosteriorMean, facts: Facts, given: Given) -> list[PosteriorM
         out.append(replace(first, transform="sqrt"))
     if facts.numbers == "amounts":
         out.append(replace(first, transform="log"))
-    uneven = max(range(len(facts.shape)), key=lambda n: facts.modes[n].spreads)
-    if facts.modes[uneven].spreads > UNEVEN:
-        out.append(replace(first, standardise=uneven))
+    if first.standardise is not None:
+        out = [replace(first, standardise=None), *(replace(other, standardise=None) for other in out)]
     return out
 
 

@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search, dense_table, from_table
-from tensorfill.choose.candidates.columns import MOST_COLUMNS, standardised
+from tensorfill.choose.candidates.base import (
+    CANDIDATES,
+    Candidate,
+    Fitted,
+    Search,
+    dense_table,
+    dims_of,
+    from_table,
+    tables,
+)
+from tensorfill.choose.candidates.columns import standardised
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -18,7 +27,7 @@ from tensorfill.result.answer import Filled
 
 Array = NDArray[Any]
 
-MOST_ROWS = 5000
+FEWEST_ROWS, MOST_ROWS = 20, 5000
 NEAREST = (5, 15)  # held-out entries choose
 
 
@@ -29,39 +38,44 @@ class Rows(Candidate):
 
     assumes = "rows come in kinds, so that many a row has others like it"
 
-    mode: int = 1
+    columns: tuple[int, ...] = (1,)
     dim: str = ""
     nearest: int = NEAREST[0]
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
-        return True if _modes(facts) else f"no mode has 2 to {MOST_COLUMNS} slices of 20 to {MOST_ROWS} entries"
+        return True if _tables(facts) else f"it is no table of {FEWEST_ROWS} to {MOST_ROWS} rows"
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
-        for n in _modes(facts):
-            for nearest in NEAREST:
-                yield cls(n, facts.modes[n].dim, nearest)
+        best, least = None, np.inf
+        for columns in _tables(facts):
+            loss = yield cls(columns, dims_of(facts, columns))
+            if loss < least:
+                best, least = columns, loss
+        if best is not None:
+            yield cls(best, dims_of(facts, best), NEAREST[1])
 
     @property
     def label(self) -> str:
         return f"{self.nearest} nearest rows of {self.dim}"
 
     def cost(self, facts: Facts) -> float:
-        p = facts.shape[self.mode]
-        rows = facts.size / p
-        return 1e-3 + 6e-9 * rows**2 * p
+        p = int(np.prod([facts.shape[n] for n in self.columns]))
+        return 1e-3 + 1.5e-8 * (facts.size / p) ** 2 * p
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
-        X, level, scale = standardised(dense_table(obs, self.mode))
+        X, level, scale = standardised(dense_table(obs.dense(dtype=np.float64), self.columns))
         filled = nearest_rows(X, self.nearest)
-        return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.mode)))
+        return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.columns)))
 
 
-def _modes(facts: Facts) -> list[int]:
-    """Modes whose slices may be columns, the fewest first."""
-    fits = [n for n, p in enumerate(facts.shape) if 2 <= p <= MOST_COLUMNS and 20 <= facts.size // p <= MOST_ROWS]
-    return sorted(fits, key=lambda n: facts.shape[n])
+def _tables(facts: Facts) -> list[tuple[int, ...]]:
+    """Ways to read the data as a table whose rows can all be compared."""
+    if not facts.dense:
+        return []
+    rows = {way: facts.size / np.prod([facts.shape[n] for n in way]) for way in tables(facts)}
+    return sorted((way for way in rows if FEWEST_ROWS <= rows[way] <= MOST_ROWS), key=lambda way: rows[way])
 
 
 def nearest_rows(X: Array, nearest: int) -> Array:
