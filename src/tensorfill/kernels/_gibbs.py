@@ -11,7 +11,7 @@ import numpy as np
 from tensorfill.kernels._numba import jit
 from tensorfill.kernels.base import Array
 
-BLOCK = 4  # observations that enter the normal equations at once: fewer passes over them
+BLOCK = 8  # observations that enter the normal equations at once: fewer passes over them
 
 
 @jit
@@ -39,61 +39,86 @@ def predict(F: Array, rows: Array, x: Array) -> None:
 
 @jit
 def systems(
-    F: Array,
+    free: Array,
+    fixed: Array,
     others: Array,
     order: Array,
     starts: Array,
     z: Array,
     w: Array,
-    free: Array,
-    fixed: Array,
     G: Array,
     h: Array,
 ) -> None:
-    """Normal equations of the rows of one mode, G (rows, K, K) (full) and h (rows, K), for its K free columns.
+    """Normal equations of the rows of one mode, G (rows, K, K), lower triangles, and h (rows, K).
 
-    others (nnz, N - 1) address the rows of the other modes, and `order` the entries of z and w, both sorted by row:
-    row i has starts[i] .. starts[i + 1] of them.
-    Row i's weighted least squares: sum w k k' and sum w (z - o) k, with k the products of the others' rows over the
-    free columns, and o over the columns that are 1 in this mode.
+    free (sum of I_n, K) and fixed (sum of I_n, D) are the stacked factors' columns that this mode draws, and those that
+    are 1 in it. others (nnz, N - 1) address their rows, `order` the entries of z and w, both sorted by the mode's row:
+    row i has starts[i] .. starts[i + 1] of them. Row i's weighted least squares: sum w k k' and sum w (z - o) k, with k
+    the products of the others' free columns, o the sum of those of the fixed ones.
     """
-    K, M, D = len(free), others.shape[1], len(fixed)
-    k = np.empty((BLOCK, K))
-    u = np.empty((BLOCK, K))
+    K, M, D = free.shape[1], others.shape[1], fixed.shape[1]
+    k, u = np.empty((BLOCK, K)), np.empty((BLOCK, K))
+    k[...] = 0
+    u[...] = 0
     for i in range(len(starts) - 1):
         for r in range(K):
             h[i, r] = 0
-            for s in range(K):
+            for s in range(r + 1):
                 G[i, r, s] = 0
         for start in range(starts[i], starts[i + 1], BLOCK):
             count = min(BLOCK, starts[i + 1] - start)
             for b in range(count):
                 e = start + b
+                a = others[e, 0]
                 offset = 0.0
-                for c in range(D):
-                    product = F[others[e, 0], fixed[c]]
-                    for m in range(1, M):
-                        product *= F[others[e, m], fixed[c]]
-                    offset += product
-                for r in range(K):
-                    k[b, r] = F[others[e, 0], free[r]]
-                for m in range(1, M):
-                    row = others[e, m]
+                if M == 1:
+                    for c in range(D):
+                        offset += fixed[a, c]
                     for r in range(K):
-                        k[b, r] *= F[row, free[r]]
+                        k[b, r] = free[a, r]
+                else:
+                    a2 = others[e, 1]
+                    for c in range(D):
+                        product = fixed[a, c] * fixed[a2, c]
+                        for m in range(2, M):
+                            product *= fixed[others[e, m], c]
+                        offset += product
+                    for r in range(K):
+                        k[b, r] = free[a, r] * free[a2, r]
+                    for m in range(2, M):
+                        a2 = others[e, m]
+                        for r in range(K):
+                            k[b, r] *= free[a2, r]
                 w_e = w[order[e]]
                 d_e = w_e * (z[order[e]] - offset)
                 for r in range(K):
                     u[b, r] = w_e * k[b, r]
+                for r in range(K):
                     h[i, r] += d_e * k[b, r]
             for b in range(count, BLOCK):
                 for r in range(K):
-                    k[b, r] = 0
                     u[b, r] = 0
             for r in range(K):
                 u0, u1, u2, u3 = u[0, r], u[1, r], u[2, r], u[3, r]
+                u4, u5, u6, u7 = u[4, r], u[5, r], u[6, r], u[7, r]
                 for s in range(r + 1):
-                    G[i, r, s] += u0 * k[0, s] + u1 * k[1, s] + u2 * k[2, s] + u3 * k[3, s]
+                    G[i, r, s] += (u0 * k[0, s] + u1 * k[1, s] + u2 * k[2, s] + u3 * k[3, s]) + (
+                        u4 * k[4, s] + u5 * k[5, s] + u6 * k[6, s] + u7 * k[7, s]
+                    )
+
+
+@jit
+def shares(G: Array, h: Array, A: Array, Q: Array, q: Array) -> None:
+    """Add to Q (K, K), lower triangle, and q (K,) the normal equations of one multiplier per column.
+
+    G and h as `systems` made them for the rows A (rows, K).
+    """
+    K = A.shape[1]
+    for i in range(len(A)):
+        for r in range(K):
+            q[r] += h[i, r] * A[i, r]
+            for s in range(r + 1):
+                Q[r, s] += G[i, r, s] * A[i, r] * A[i, s]
 
 
 @jit
@@ -132,32 +157,38 @@ def solve_upper(L: Array, v: Array, K: int) -> None:
 
 
 @jit
-def draw_rows(G: Array, h: Array, ridge: Array, middle: Array, normals: Array, out: Array) -> None:
+def draw_rows(G: Array, h: Array, ridge: Array, middle: Array, normals: Array, mean: Array, out: Array) -> None:
     """Every row (K,) from its own normal distribution: precision G + diag(ridge), about h + ridge middle.
 
-    G and h are used up. normals, out (rows, K).
+    Only the lower triangles of G count. normals, mean, out (rows, K).
     """
     K = len(ridge)
+    P, v = np.empty((K, K)), np.empty(K)
     for i in range(len(G)):
-        P, v = G[i], h[i]
         for r in range(K):
-            P[r, r] += ridge[r]
-            v[r] += ridge[r] * middle[r]
+            for s in range(r):
+                P[r, s] = G[i, r, s]
+            P[r, r] = G[i, r, r] + ridge[r]
+            v[r] = h[i, r] + ridge[r] * middle[r]
         cholesky(P, K)
         solve_lower(P, v, K)
-        for r in range(K):
-            v[r] += normals[i, r]
         solve_upper(P, v, K)
         for r in range(K):
-            out[i, r] = v[r]
+            mean[i, r] = v[r]
+            v[r] = normals[i, r]
+        solve_upper(P, v, K)
+        for r in range(K):
+            out[i, r] = mean[i, r] + v[r]
 
 
 @jit
-def draw_chain(G: Array, h: Array, ridge: Array, rho: Array, middle: Array, normals: Array, out: Array) -> None:
+def draw_chain(
+    G: Array, h: Array, ridge: Array, rho: Array, middle: Array, normals: Array, mean: Array, out: Array
+) -> None:
     """All rows at once where neighbours are tied: minus log density + rho/2 (a_i - a_(i+1))^2 per column.
 
     The precision is block tridiagonal, its off-diagonal blocks -diag(rho): one block Cholesky down the rows, the draw
-    on the way up. G and h are used up. normals, out (rows, K).
+    on the way up. G and h are used up. normals, mean, out (rows, K).
     """
     K, I = len(ridge), len(G)  # noqa: E741
     back = np.empty((K, K))  # L_i^-1 diag(rho), row by row
@@ -189,17 +220,21 @@ def draw_chain(G: Array, h: Array, ridge: Array, rho: Array, middle: Array, norm
                     back[t, r] -= f * back[j, r]
             for r in range(t + 1):
                 back[t, r] /= P[t, t]
+    tied, v = np.empty(K), np.empty(K)
     for i in range(I - 1, -1, -1):
-        P, v = G[i], h[i]
-        for r in range(K):
-            v[r] += normals[i, r]
-        if i < I - 1:  # + L^-1 diag(rho) a_(i+1)
-            tied = np.empty(K)
+        P = G[i]
+        for source, target in ((h, mean), (normals, out)):  # both are linear: the mean, and the draw's way from it
             for r in range(K):
-                tied[r] = rho[r] * out[i + 1, r]
-            solve_lower(P, tied, K)
+                v[r] = source[i, r]
+            if i < I - 1:  # + L^-1 diag(rho) a_(i+1)
+                for r in range(K):
+                    tied[r] = rho[r] * target[i + 1, r]
+                solve_lower(P, tied, K)
+                for r in range(K):
+                    v[r] += tied[r]
+            solve_upper(P, v, K)
             for r in range(K):
-                v[r] += tied[r]
-        solve_upper(P, v, K)
+                target[i, r] = v[r]
+    for i in range(I):
         for r in range(K):
-            out[i, r] = v[r]
+            out[i, r] += mean[i, r]

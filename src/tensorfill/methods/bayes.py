@@ -12,13 +12,13 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.modes import long_modes
-from tensorfill.models.emission import TRANSFORMS, Emission
+from tensorfill.models.emission import TRANSFORMS
 from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.gibbs import Gibbs
 from tensorfill.solvers.gibbs_data import entries
-from tensorfill.solvers.gibbs_likelihood import Likelihood, NormalNoise
+from tensorfill.solvers.gibbs_family import family
 from tensorfill.solvers.gibbs_trace import summary
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
@@ -33,10 +33,12 @@ class Bayes(Method):
 
     Parameters
     ----------
-    prior : numerical prior; None: normal, after `transform`
+    prior : numerical prior; None: normal, after `transform`. Counts are taken as negative binomial, yes/no as logistic;
+        priors without a sampler of their own have a stand-in, which `settings` names
     rank : components beside the main effects; more than needed shrink away
     smooth : modes (or names) whose neighbours may be alike; how much is learned. None: every mode longer than 4
-    transform : "none", "sqrt" (counts), "log" (positive values); "auto": sqrt for counts, else none
+    transform : "none", "sqrt" (counts), "log" (positive values); "auto": as the prior asks for;
+        without a prior sqrt for counts up to more than 20
     draws, burn : steps sampled after `burn` steps that are thrown away
     keep : at most this many draws are kept, spread evenly
     threads : None: as many as Numba may use. The answer does not depend on it
@@ -59,9 +61,17 @@ class Bayes(Method):
     def __post_init__(self) -> None:
         check_whole(self, 0, "rank", "burn")
         check_whole(self, 1, "draws", "keep")
+        if not (self.rank or self.effects):
+            msg = "a model must have components or main effects; got rank=0, effects=False."
+            raise ValueError(msg)
         if self.transform not in ("auto", *TRANSFORMS):
             msg = f"transform must be auto, {', '.join(TRANSFORMS)}; got {self.transform!r}."
             raise ValueError(msg)
+
+    @property
+    def numerical_prior(self) -> NumericalPrior | None:
+        """The prior as an object."""
+        return None if self.prior is None else PRIORS.make(self.prior)
 
     def smooth_modes(self, obs: Observations) -> list[int]:
         """The modes along which neighbours may be alike."""
@@ -71,7 +81,7 @@ class Bayes(Method):
         """Draw from the posterior."""
         run = run or Run()
         self.check(obs)
-        emission, likelihood = self.likelihood(obs)
+        emission, likelihood, words = family(obs, self.numerical_prior, self.transform)
         table = entries(obs, self.threads)
         width = int(table.first[-1]) * (self.rank + obs.ndim * self.effects)
         gibbs = Gibbs(
@@ -83,6 +93,7 @@ class Bayes(Method):
             self.draws,
             max(1, min(self.keep, KEEP_LIMIT // max(width, 1))),
             self.effects,
+            means=emission.linear,
         )
         steps = self.burn + self.draws if run.max_iter is None else run.max_iter
         outcome = run_loop(
@@ -94,23 +105,25 @@ class Bayes(Method):
             resume=run.resume,
             fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
         )
-        draws, parameters = gibbs.kept(outcome.state)
-        numbers = summary(outcome.state.arrays["trace"]) | {"steps": int(outcome.state.numbers["k"])}
-        return Posterior(obs.shape, np.stack(draws), parameters[:, 0], emission, numbers), outcome
-
-    def likelihood(self, obs: Observations) -> tuple[Emission, Likelihood]:
-        """How data follow from the model, and the same for the sampler."""
-        t = np.array(obs.values, dtype=np.float64)
-        w = None if obs.weights is None else np.array(obs.weights, dtype=np.float64)
-        emission = Emission("normal", **_transformed(self.transform, t))
-        y = emission.forward(t)
-        level, scale = float(np.average(y, weights=w)), float(y.std()) or 1.0
-        emission = Emission("normal", level=level, scale=scale, **_transformed(self.transform, t))
-        return emission, NormalNoise((y - level) / scale, w)
+        draws, means, parameters = gibbs.kept(outcome.state)
+        numbers = summary(outcome.state.arrays["trace"]) | {
+            "steps": int(outcome.state.numbers["k"]),
+            "likelihood": words,
+        }
+        posterior = Posterior(
+            obs.shape,
+            np.stack(draws),
+            parameters[:, 0],
+            emission,
+            np.stack(means) if means else None,
+            gibbs.sequence[-1],
+            numbers,
+        )
+        return posterior, outcome
 
     def complete(self, obs: Observations, run: Run) -> Completion:
         posterior, outcome = self.fit(obs, run)
-        settings = {"seed": run.seed, **self.settings()}
+        settings = {"seed": run.seed, **self.settings(), **posterior.numbers}
         return Completion(
             observations=obs,
             method=self.name,
@@ -122,8 +135,8 @@ class Bayes(Method):
 
     def settings(self) -> dict[str, Any]:
         out = super().settings()
-        prior = None if self.prior is None else PRIORS.make(self.prior)
-        out["prior"] = None if prior is None else prior.name
+        prior = self.numerical_prior
+        out["prior"] = None if prior is None else {"name": prior.name, **prior.settings()}
         out["smooth"] = None if self.smooth is None else list(self.smooth)
         return out
 
@@ -131,16 +144,3 @@ class Bayes(Method):
 def fit_posterior(obs: Observations, run: Run | None = None, **settings: Any) -> tuple[Posterior, Outcome]:
     """The posterior of `obs`; settings as `Bayes`."""
     return Bayes(**settings).fit(obs, run)
-
-
-def _transformed(transform: str, t: np.ndarray[Any, Any]) -> dict[str, Any]:
-    """The transform, what is added before it, and the range of the data it implies."""
-    if transform == "auto":
-        transform = "sqrt" if t.min() >= 0 and t.max() > 1 and bool((t == np.floor(t)).all()) else "none"
-    if transform == "sqrt":
-        return {"transform": "sqrt", "shift": 0.375, "low": 0.0}
-    if transform == "log":
-        positive = t[t > 0]
-        shift = 0.0 if len(positive) == len(t) else 0.5 * float(positive.min(initial=1.0))
-        return {"transform": "log", "shift": shift, "low": 0.0}
-    return {"transform": "none"}

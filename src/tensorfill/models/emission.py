@@ -45,6 +45,11 @@ class Emission:
         out = dataclasses.asdict(self)
         return {k: v for k, v in out.items() if not (isinstance(v, float) and np.isinf(v))}
 
+    @property
+    def linear(self) -> bool:
+        """Is the mean of a datum linear in x?"""
+        return self.family in ("normal", "student-t") and self.transform == "none"
+
     def forward(self, t: Array) -> Array:
         """Data in the transformed unit."""
         if self.transform == "sqrt":

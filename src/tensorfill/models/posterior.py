@@ -33,6 +33,8 @@ class Posterior:
     draws : (m, sum of I_n, C), the factors of every draw stacked along the modes
     parameters : (m,) noise or dispersion of every draw
     emission : how a datum follows from the model
+    means : (m, I, C), or None: the mean of mode `mode`'s rows given the other modes' draws. The mean of an entry takes
+        them in place of the rows drawn, which scatter around them for nothing. Only where data are linear in the model
     numbers : rhat, ess and others, JSON-able
     """
 
@@ -42,6 +44,8 @@ class Posterior:
     draws: Array
     parameters: Array
     emission: Emission
+    means: Array | None = None
+    mode: int = 0
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -61,18 +65,23 @@ class Posterior:
 
     def at(self, indices: Array) -> Array:
         """The mean of a datum at coordinates (k, N), over all draws: (k,)."""
-        return self._moments(indices)[0]
+        rows = self._rows(indices)
+        total = np.zeros(len(rows))
+        for j, parameter in enumerate(self.parameters):
+            total += self.emission.mean(self._predict(j, rows, steady=True), float(parameter))
+        return total / len(self.parameters)
 
     def std_at(self, indices: Array, *, noise: bool = True) -> Array:
         """Standard deviation of a datum at coordinates (k, N); without `noise`, of its mean: (k,)."""
-        _, between, within = self._moments(indices)
+        between, within = self._variances(indices)
         return np.sqrt(between + within if noise else between)
 
     def full(self) -> Array:
         """The mean at every entry, full shape."""
         total = np.zeros(self.shape)
-        for draw, parameter in zip(self.draws, self.parameters, strict=True):
-            total += self.emission.mean(CP(self._factors(draw)).full(), float(parameter))
+        for j, parameter in enumerate(self.parameters):
+            factors = np.split(self._stack(j, steady=True), np.cumsum(self.shape)[:-1])
+            total += self.emission.mean(CP(factors).full(), float(parameter))
         return total / len(self.draws)
 
     def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
@@ -102,19 +111,29 @@ class Posterior:
     def pack(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """(arrays, JSON-able rest) from which `unpack` makes the same answer."""
         arrays = {"draws": self.draws, "parameters": self.parameters}
-        rest = {"shape": list(self.shape), "emission": self.emission.settings(), "numbers": dict(self.numbers)}
+        if self.means is not None:
+            arrays["means"] = self.means
+        rest = {
+            "shape": list(self.shape),
+            "mode": self.mode,
+            "emission": self.emission.settings(),
+            "numbers": dict(self.numbers),
+        }
         return arrays, rest
 
     @classmethod
     def unpack(cls, arrays: Mapping[str, Array], rest: Mapping[str, Any], prior: Any = None) -> Posterior:
         """What `pack` gave; `prior` is not needed: the emission says what a datum is."""
         emission = Emission(**rest["emission"])
-        return cls(tuple(rest["shape"]), arrays["draws"], arrays["parameters"], emission, rest["numbers"])
+        shape, means = tuple(rest["shape"]), arrays.get("means")
+        return cls(
+            shape, arrays["draws"], arrays["parameters"], emission, means, int(rest["mode"]), dict(rest["numbers"])
+        )
 
     # --- inside -------------------------------------------------------------------------------------------------
 
-    def _moments(self, indices: Array) -> tuple[Array, Array, Array]:
-        """Mean, variance of the draws' means, mean of the draws' variances: (k,) each."""
+    def _variances(self, indices: Array) -> tuple[Array, Array]:
+        """Variance of the draws' means, and mean of the draws' variances: (k,) each."""
         rows = self._rows(indices)
         mean, square, within = (np.zeros(len(rows)) for _ in range(3))
         for j, parameter in enumerate(self.parameters):
@@ -124,18 +143,24 @@ class Posterior:
             mean += off / (j + 1)
             square += off * (value - mean)
             within += self.emission.variance(x, float(parameter))
-        return mean, square / max(len(self.draws) - 1, 1), within / len(self.draws)
+        return square / max(len(self.draws) - 1, 1), within / len(self.draws)
 
     def _rows(self, indices: Array) -> Array:
         first = np.concatenate([[0], np.cumsum(self.shape)])[:-1]
         return np.ascontiguousarray(np.atleast_2d(indices) + first, dtype=np.int32)
 
-    def _predict(self, draw: int, rows: Array) -> Array:
+    def _predict(self, j: int, rows: Array, *, steady: bool = False) -> Array:
+        """The model's sum at rows (k, N) of the stack, of draw j: (k,)."""
         from tensorfill.kernels import _gibbs  # Numba is slow to import
 
         x = np.empty(len(rows))
-        _gibbs.predict(np.asarray(self.draws[draw], dtype=np.float64), rows, x)
+        _gibbs.predict(self._stack(j, steady=steady), rows, x)
         return x
 
-    def _factors(self, draw: Array) -> list[Array]:
-        return np.split(np.asarray(draw, dtype=np.float64), np.cumsum(self.shape)[:-1])
+    def _stack(self, j: int, *, steady: bool) -> Array:
+        """The factors of draw j, stacked; `steady` with the means where there are some."""
+        F = self.draws[j].astype(np.float64)
+        if steady and self.means is not None:
+            start = sum(self.shape[: self.mode])
+            F[start : start + self.shape[self.mode]] = self.means[j]
+        return F

@@ -2,8 +2,11 @@
 
 Model, in the unit the likelihood works in: x_i = sum_c prod_n F_n[i_n, c] over C columns. A column is free in some
 modes and 1 in the others: free in one mode it is that mode's main effect, free in all it is a component. `ColumnPrior`
-is the prior of each free column. One step draws noise and latent variables given x, then mode after mode the rows given all
-else, then the precisions.
+is the prior of each free column; components have a size on top, kept inside the first mode drawn: F = size * A there.
+Sizes shrink hard (a horseshoe): components the data do not ask for vanish, so that the rank matters little.
+
+One step draws noise and latent variables given x, then mode after mode the rows given all else and their precisions,
+and the sizes before the last mode. Modes go from the shortest to the longest.
 """
 
 from __future__ import annotations
@@ -23,18 +26,37 @@ from tensorfill.solvers.gibbs_prior import RATIOS, ColumnPrior
 
 Array = NDArray[Any]
 
-SHAPE, RATE = 1.0, 1.0  # Gamma prior of the ridge, data standardised
+SHAPE, RATE = 1.0, 1.0  # Gamma prior of the ridge; data are standardised
+LOCAL, GLOBAL = 0.5, (0.5, 1.0)  # Gamma priors of the precision of one size, and of its scale for all
 START = 0.1  # size of a component at the start: it grows if the data ask for it
+SMALLEST = 1e-8  # a size is never closer to zero, for it is divided by
 PROBES = 64  # observations whose fitted values are traced, to judge convergence
+
+
+@dataclass
+class Chain:
+    """Where the sampler is: a working copy that one step changes.
+
+    F (sum of I_n, C); ridge, ratio, middle (N, C); size (R,), hold (R,) its precision, held: the scale of that.
+    """
+
+    F: Array
+    ridge: Array
+    ratio: Array
+    middle: Array
+    size: Array
+    hold: Array
+    held: float
 
 
 @dataclass(frozen=True, eq=False)
 class Gibbs:
     """A posterior to be sampled, as the loop drives it.
 
-    State arrays: A0, A1, ... (I_n, C); ridge, ratio, middle (N, C); x (nnz,); trace (steps after burn-in, PROBES + 1);
-    kept0, kept1, ... the draws kept, stacked (sum of I_n, C); kept (their number, parameters of the likelihood).
-    Numbers: k, and the likelihood's parameters.
+    State arrays: A0, A1, ... (I_n, C); ridge, ratio, middle (N, C); size, hold (R,); x (nnz,); trace (steps after
+    burn-in, PROBES + 1); kept0, kept1, ... the draws kept (sum of I_n, C); mean0, ... the mean of the last mode's rows
+    given the others (I, C), where `means`; kept (draws, parameters of the likelihood). Numbers: k, held, and the
+    likelihood's.
     """
 
     entries: Entries
@@ -45,7 +67,12 @@ class Gibbs:
     draws: int
     keep: int
     effects: bool = True
-    rate: float = RATE
+    means: bool = False
+
+    @cached_property
+    def sequence(self) -> list[int]:
+        """The modes in the order of their draws: the longest last, for it has most to gain from its mean."""
+        return sorted(range(len(self.entries.shape)), key=lambda n: self.entries.shape[n])
 
     @cached_property
     def free(self) -> Array:
@@ -58,16 +85,142 @@ class Gibbs:
     def moves(self) -> Array:
         """Which columns have a middle of their own, (N, C): components, and one effect, for the level of all."""
         out = self.free.copy()
-        out[1:, : out.shape[1] - self.rank] = False
+        out[1:, : self.components.start] = False
         return out
+
+    @property
+    def components(self) -> slice:
+        """Their columns."""
+        return slice(self.free.shape[1] - self.rank, self.free.shape[1])
 
     @cached_property
     def priors(self) -> list[ColumnPrior]:
         """Of every mode."""
         return [
-            ColumnPrior(length, RATIOS if n in self.smooth else RATIOS[:1], SHAPE, self.rate)
+            ColumnPrior(length, RATIOS if n in self.smooth else RATIOS[:1], SHAPE, RATE)
             for n, length in enumerate(self.entries.shape)
         ]
+
+    # --- the loop -----------------------------------------------------------------------------------------------
+
+    def init(self, rng: np.random.Generator) -> State:
+        N, C = self.free.shape
+        F = np.ones((int(self.entries.first[-1]), C))
+        for n, length in enumerate(self.entries.shape):
+            A = np.where(self.free[n], 0.0, np.ones((length, C)))
+            A[:, self.components] = rng.standard_normal((length, self.rank))
+            F[self.entries.part(n)] = A
+        F[self.entries.part(self.sequence[0]), self.components] *= START
+        size = np.full(self.rank, START)
+        chain = Chain(F, np.ones((N, C)), np.zeros((N, C)), np.zeros((N, C)), size, size**-2, 1.0)
+        x = self.entries.predict(F)
+        trace = {"trace": np.empty((0, len(self._probes) + 1))}
+        numbers = {"k": 0, "held": 1.0, **self.likelihood.start(x, rng)}
+        return State(self._arrays(chain) | {"x": x} | trace, numbers, self.likelihood.nll(x, numbers))
+
+    def step(self, state: State, rng: np.random.Generator) -> State:
+        numbers, z, w = self.likelihood.augment(state.arrays["x"], dict(state.numbers), rng)
+        chain = self.chain(state)
+        for n in self.sequence:
+            mean = self.draw_mode(chain, n, z, w, rng)
+        x = self.entries.predict(chain.F)
+        value = self.likelihood.nll(x, numbers)
+        k = state.numbers["k"] + 1
+        numbers |= {"k": k, "held": chain.held}
+        arrays = {name: a for name, a in state.arrays.items() if name.startswith(("kept", "mean", "trace"))}
+        arrays |= self._arrays(chain) | {"x": x}
+        if k > self.burn:
+            arrays["trace"] = np.vstack([arrays["trace"], np.append(x[self._probes], value)])
+            if k - self.burn in self._kept_at:
+                self._keep(arrays, chain.F, mean, numbers)
+        return State(arrays, numbers, value)
+
+    def score(self, state: State) -> float:
+        return np.nan
+
+    def done(self, state: State, previous: State | None) -> Status | None:
+        return Status.FINISHED if state.numbers["k"] >= self.burn + self.draws else None
+
+    # --- draws --------------------------------------------------------------------------------------------------
+
+    def draw_mode(self, chain: Chain, n: int, z: Array, w: Array, rng: np.random.Generator) -> Array:
+        """New rows of mode n and new precisions of its columns; new sizes where it is their turn.
+
+        Returns the mean that the rows were drawn around, (I_n, C).
+        """
+        free, rows = np.flatnonzero(self.free[n]), self.entries.part(n)
+        size = np.ones(self.free.shape[1])
+        if n == self.sequence[0]:
+            size[self.components] = chain.size
+        size = size[free]
+        ridge, ratio, middle = chain.ridge[n, free] / size**2, chain.ratio[n, free], chain.middle[n, free]
+        prior = RowPrior(free, np.flatnonzero(~self.free[n]), ridge, ridge * ratio, size * middle)
+        normals = rng.standard_normal((self.entries.shape[n], len(free)))
+        turn = self.rank > 0 and n == self.sequence[-2]
+        A, mean, Q, q = self.entries.draw(chain.F, n, z, w, prior, normals, sums=turn)
+        chain.F[rows, free] = A
+        chain.ridge[n, free], chain.ratio[n, free], chain.middle[n, free] = self.priors[n].draw(
+            A / size, middle, self.moves[n, free], rng
+        )
+        if turn:
+            self._draw_sizes(chain, Q, q, rng)
+        out = np.ones((self.entries.shape[n], self.free.shape[1]))
+        out[:, free] = mean
+        return out
+
+    def _draw_sizes(self, chain: Chain, Q: Array, q: Array, rng: np.random.Generator) -> None:
+        """All sizes at once, given the shapes of the components: Q (K, K) and q (K,) are their normal equations."""
+        R, size = self.rank, chain.size
+        own, rest = slice(len(q) - R, len(q)), slice(0, len(q) - R)
+        P = Q[own, own] + np.diag(chain.hold * size**2)
+        L = np.linalg.cholesky(P + 1e-12 * np.diag(np.diag(P)))
+        v = np.linalg.solve(L, q[own] - Q[own, rest].sum(axis=1)) + rng.standard_normal(R)
+        new = size * np.linalg.solve(L.T, v)
+        new = np.where(np.abs(new) < SMALLEST, SMALLEST, new)
+        chain.F[self.entries.part(self.sequence[0]), self.components] *= new / size
+        chain.size = new
+        chain.hold = rng.standard_gamma(LOCAL + 0.5, R) / (LOCAL * chain.held + 0.5 * new**2)
+        shape, rate = GLOBAL
+        chain.held = float(rng.standard_gamma(shape + LOCAL * R) / (rate + LOCAL * chain.hold.sum()))
+
+    def sample_prior(self, rng: np.random.Generator) -> Chain:
+        """A chain drawn from the prior, before any data."""
+        N, C = self.free.shape
+        shape, rate = GLOBAL
+        held = float(rng.standard_gamma(shape) / rate)
+        hold = rng.standard_gamma(LOCAL, self.rank) / (LOCAL * held)
+        size = rng.standard_normal(self.rank) / np.sqrt(hold)
+        ridge, ratio, middle = np.ones((N, C)), np.zeros((N, C)), np.zeros((N, C))
+        F = np.ones((int(self.entries.first[-1]), C))
+        for n, length in enumerate(self.entries.shape):
+            free = np.flatnonzero(self.free[n])
+            hyper = self.priors[n].sample(self.moves[n, free], rng)
+            ridge[n, free], ratio[n, free], middle[n, free] = hyper
+            waves = self.priors[n].waves
+            basis = np.cos(np.pi * np.outer(np.arange(length) + 0.5, np.arange(length)) / length)
+            basis /= np.linalg.norm(basis, axis=0)
+            sd = 1 / np.sqrt(hyper[0] * (1 + np.outer(waves, hyper[1])))
+            F[self.entries.part(n), free] = hyper[2] + basis @ (sd * rng.standard_normal((length, len(free))))
+        F[self.entries.part(self.sequence[0]), self.components] *= size
+        return Chain(F, ridge, ratio, middle, size, hold, held)
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def chain(self, state: State) -> Chain:
+        """A working copy of where the sampler is."""
+        parts = {name: state.arrays[name].copy() for name in ("ridge", "ratio", "middle", "size", "hold")}
+        return Chain(np.concatenate(state.factors), held=state.numbers["held"], **parts)
+
+    def kept(self, state: State) -> tuple[list[Array], list[Array], Array]:
+        """(stacked factors of each draw, means of its last mode's rows, parameters (draws, p)).
+
+        The current draw where none was kept yet.
+        """
+        if "kept" not in state.arrays:
+            return [np.concatenate(state.factors)], [], np.array([self.likelihood.parameters(state.numbers)])
+        arrays, parameters = state.arrays, state.arrays["kept"]
+        means = [arrays[f"mean{j}"] for j in range(len(parameters)) if self.means]
+        return [arrays[f"kept{j}"] for j in range(len(parameters))], means, parameters
 
     @cached_property
     def _kept_at(self) -> frozenset[int]:
@@ -80,75 +233,15 @@ class Gibbs:
         nnz = self.entries.nnz
         return np.unique(np.linspace(0, nnz - 1, min(PROBES, nnz)).astype(np.int64))
 
-    # --- the loop -----------------------------------------------------------------------------------------------
-
-    def init(self, rng: np.random.Generator) -> State:
-        N, C = self.free.shape
-        R = self.rank
-        F = np.ones((int(self.entries.first[-1]), C))
-        for n in range(N):
-            A = np.where(self.free[n], 0.0, np.ones((self.entries.shape[n], C)))
-            A[:, C - R :] = START ** (1 / N) * rng.standard_normal((self.entries.shape[n], R))
-            F[self.entries.part(n)] = A
-        hyper = {"ridge": np.ones((N, C)), "ratio": np.zeros((N, C)), "middle": np.zeros((N, C))}
-        x = self.entries.predict(F)
-        numbers = {"k": 0, **self.likelihood.start(x, rng)}
-        trace = {"trace": np.empty((0, len(self._probes) + 1))}
-        return State(self._split(F) | hyper | {"x": x} | trace, numbers, self.likelihood.nll(x, numbers))
-
-    def step(self, state: State, rng: np.random.Generator) -> State:
-        numbers, z, w = self.likelihood.augment(state.arrays["x"], dict(state.numbers), rng)
-        F = np.concatenate(state.factors)
-        ridge, ratio, middle = (state.arrays[name].copy() for name in ("ridge", "ratio", "middle"))
-        for n in range(len(self.free)):
-            free = np.flatnonzero(self.free[n])
-            rows = self.entries.part(n)
-            prior = RowPrior(
-                free, np.flatnonzero(~self.free[n]), ridge[n, free], (ridge * ratio)[n, free], middle[n, free]
-            )
-            A = self.entries.draw(F, n, z, w, prior, rng.standard_normal((self.entries.shape[n], len(free))))
-            F[rows, free] = A
-            moves = self.moves[n, free]
-            ridge[n, free], ratio[n, free], middle[n, free] = self.priors[n].draw(A, middle[n, free], moves, rng)
-        x = self.entries.predict(F)
-        value = self.likelihood.nll(x, numbers)
-        k = numbers["k"] = state.numbers["k"] + 1
-        arrays = {
-            **{name: a for name, a in state.arrays.items() if name.startswith("kept")},
-            **self._split(F),
-            "ridge": ridge,
-            "ratio": ratio,
-            "middle": middle,
-            "x": x,
-            "trace": state.arrays["trace"],
-        }
-        if k > self.burn:
-            arrays["trace"] = np.vstack([state.arrays["trace"], np.append(x[self._probes], value)])
-            self._keep(k - self.burn, arrays, F, numbers)
-        return State(arrays, numbers, value)
-
-    def score(self, state: State) -> float:
-        return np.nan
-
-    def done(self, state: State, previous: State | None) -> Status | None:
-        return Status.FINISHED if state.numbers["k"] >= self.burn + self.draws else None
-
-    def _keep(self, k: int, arrays: dict[str, Array], F: Array, numbers: dict[str, Any]) -> None:
-        if k not in self._kept_at:
-            return
+    def _keep(self, arrays: dict[str, Array], F: Array, mean: Array, numbers: dict[str, Any]) -> None:
         parameters = np.array([self.likelihood.parameters(numbers)])
         before = arrays.get("kept", np.empty((0, parameters.shape[1])))
         arrays[f"kept{len(before)}"] = F.astype(np.float32)
+        if self.means:
+            arrays[f"mean{len(before)}"] = mean.astype(np.float32)
         arrays["kept"] = np.concatenate([before, parameters])
 
-    def _split(self, F: Array) -> dict[str, Array]:
-        return {f"A{n}": F[self.entries.part(n)] for n in range(len(self.free))}
-
-    # --- what is left of it -------------------------------------------------------------------------------------
-
-    def kept(self, state: State) -> tuple[list[Array], Array]:
-        """(stacked factors of each draw, parameters (draws, p)); the current draw where none was kept yet."""
-        if "kept" not in state.arrays:
-            return [np.concatenate(state.factors)], np.array([self.likelihood.parameters(state.numbers)])
-        parameters = state.arrays["kept"]
-        return [state.arrays[f"kept{j}"] for j in range(len(parameters))], parameters
+    def _arrays(self, chain: Chain) -> dict[str, Array]:
+        factors = {f"A{n}": chain.F[self.entries.part(n)] for n in range(len(self.free))}
+        hyper = {"ridge": chain.ridge, "ratio": chain.ratio, "middle": chain.middle}
+        return factors | hyper | {"size": chain.size, "hold": chain.hold}

@@ -61,30 +61,41 @@ class Entries:
         in_threads(work, [self.nnz * t // count for t in range(count + 1)])
         return x
 
-    def draw(self, F: Array, n: int, z: Array, w: Array, prior: RowPrior, normals: Array) -> Array:
-        """New rows of mode n given all else: (I_n, K) over the K free columns. normals (I_n, K)."""
-        loops, mode = _loops(), self.modes[n]
-        K = len(prior.free)
-        out = np.empty((self.shape[n], K))
+    def draw(
+        self, F: Array, n: int, z: Array, w: Array, prior: RowPrior, normals: Array, *, sums: bool = False
+    ) -> tuple[Array, Array, Array, Array]:
+        """(new rows, their mean) of mode n given all else, (I_n, K) over its K free columns; normals (I_n, K).
+
+        With `sums` also Q (K, K) and q (K,): the normal equations of a multiplier of each column.
+        """
+        K, length = len(prior.free), self.shape[n]
+        out, mean, Q, q = np.empty((length, K)), np.empty((length, K)), np.zeros((K, K)), np.zeros(K)
+        free, fixed = np.ascontiguousarray(F[:, prior.free]), np.ascontiguousarray(F[:, prior.fixed])
         tied = bool(prior.rho.any())
-        slab = self.shape[n] if tied else max(1, SLAB // K**2)
-        for start in range(0, self.shape[n], slab):
-            stop = min(start + slab, self.shape[n])
-            G, h = np.empty((stop - start, K, K)), np.empty((stop - start, K))
-
-            def work(a: int, b: int, start: int = start, G: Array = G, h: Array = h) -> None:
-                loops.systems(
-                    F, mode.others, mode.order, mode.starts[start + a : start + b + 1],
-                    z, w, prior.free, prior.fixed, G[a:b], h[a:b],
-                )  # fmt: skip
-                if not tied:
-                    a_, b_ = start + a, start + b
-                    loops.draw_rows(G[a:b], h[a:b], prior.ridge, prior.middle, normals[a_:b_], out[a_:b_])
-
-            in_threads(work, _edges(mode.starts[start : stop + 1], self._count(K * K)))
+        slab = length if tied else max(1, SLAB // K**2)
+        for start in range(0, length, slab):
+            part = slice(start, min(start + slab, length))
+            G, h = self._systems(free, fixed, n, z, w, part)
             if tied:
-                loops.draw_chain(G, h, prior.ridge, prior.rho, prior.middle, normals, out)
-        return out
+                used = (G.copy(), h.copy()) if sums else (G, h)
+                _loops().draw_chain(*used, prior.ridge, prior.rho, prior.middle, normals, mean, out)
+            else:
+                _loops().draw_rows(G, h, prior.ridge, prior.middle, normals[part], mean[part], out[part])
+            if sums:
+                _loops().shares(G, h, out[part], Q, q)
+        return out, mean, np.tril(Q) + np.tril(Q, -1).T, q
+
+    def _systems(self, free: Array, fixed: Array, n: int, z: Array, w: Array, part: slice) -> tuple[Array, Array]:
+        """Normal equations of some rows of mode n: G (rows, K, K), lower triangles, and h (rows, K)."""
+        loops, mode, K = _loops(), self.modes[n], free.shape[1]
+        starts = mode.starts[part.start : part.stop + 1]
+        G, h = np.empty((len(starts) - 1, K, K)), np.empty((len(starts) - 1, K))
+
+        def work(a: int, b: int) -> None:
+            loops.systems(free, fixed, mode.others, mode.order, starts[a : b + 1], z, w, G[a:b], h[a:b])
+
+        in_threads(work, _edges(starts, self._count(K * K)))
+        return G, h
 
     def _count(self, work: int) -> int:
         return max(1, min(self.threads, self.nnz * work // WORTH))

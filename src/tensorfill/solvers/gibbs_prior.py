@@ -39,8 +39,12 @@ class ColumnPrior:
     @cached_property
     def log_det(self) -> Array:
         """ln det(identity + ratio * second differences), for each ratio."""
-        waves = 2 - 2 * np.cos(np.pi * np.arange(self.length) / self.length)
-        return np.log1p(np.outer(self.grid, waves)).sum(axis=1)
+        return np.log1p(np.outer(self.grid, self.waves)).sum(axis=1)
+
+    @cached_property
+    def waves(self) -> Array:
+        """Eigenvalues of the second differences, (I,)."""
+        return 2 - 2 * np.cos(np.pi * np.arange(self.length) / self.length)
 
     def draw(self, A: Array, middle: Array, moves: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """(ridge, ratio, middle), each (K,), given the columns A (I, K); `moves` says which middles are not 0."""

@@ -1,0 +1,85 @@
+"""Which likelihood the sampler uses for a numerical prior, and in which unit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.observations import Observations
+from tensorfill.models.emission import Emission
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.solvers.gibbs_likelihood import Likelihood, Logit, NegativeBinomialCounts, NormalNoise, StudentNoise
+
+Array = NDArray[Any]
+
+LOGIT = ("bernoulli", "bernoulli-odds", "bernoulli-logit", "binomial")
+COUNTS = ("poisson", "poisson-log", "negative-binomial", "geometric")
+HEAVY = ("student-t", "laplace", "huber")  # outliers: Student's t stands for all
+POSITIVE = ("gamma", "exponential", "rayleigh", "lognormal", "beta-divergence")  # normal on logarithms
+
+
+def family(obs: Observations, prior: NumericalPrior | None, transform: str) -> tuple[Emission, Likelihood, str]:
+    """How data follow from the model, the same for the sampler, and both in words."""
+    if prior is not None:
+        obs.check_domain(prior.t_domain, type(prior).__name__)
+    t = np.array(obs.values, dtype=np.float64)
+    w = None if obs.weights is None else np.array(obs.weights, dtype=np.float64)
+    name = "normal" if prior is None else prior.name
+    if name in LOGIT:
+        return _logit(t, w, int(getattr(prior, "n", 1)))
+    if name in COUNTS and transform in ("auto", "none"):
+        return _counts(t, w)
+    if transform == "auto":
+        transform = "log" if name in POSITIVE else _guess(t) if prior is None else "none"
+    degrees = float(getattr(prior, "nu", 4.0)) if name in HEAVY else math.inf
+    emission, likelihood = _noise(t, w, transform, degrees)
+    words = "Student's t" if name in HEAVY else "normal"
+    if transform != "none":
+        words += {"sqrt": " on square roots", "log": " on logarithms"}[transform]
+    known = ("normal", "student-t", "lognormal")
+    return emission, likelihood, words if name in known else f"{words}, standing for {name}"
+
+
+def _logit(t: Array, w: Array | None, trials: int) -> tuple[Emission, Likelihood, str]:
+    share = float(np.clip(np.average(t, weights=w) / trials, 0.5 / len(t), 1 - 0.5 / len(t)))
+    level = math.log(share / (1 - share))
+    emission = Emission("binomial", level=level, trials=trials, low=0.0, high=float(trials))
+    return emission, Logit(t, w, trials, level), "binomial, by Polya-Gamma variables"
+
+
+def _counts(t: Array, w: Array | None) -> tuple[Emission, Likelihood, str]:
+    level = math.log(max(float(np.average(t, weights=w)), 0.5 / len(t)))
+    emission = Emission("negative-binomial", level=level, low=0.0)
+    return emission, NegativeBinomialCounts(t, w, level), "negative binomial, by Polya-Gamma variables"
+
+
+def _noise(t: Array, w: Array | None, transform: str, degrees: float) -> tuple[Emission, Likelihood]:
+    kind = "student-t" if math.isfinite(degrees) else "normal"
+    emission = Emission(kind, transform, shift=_shift(t, transform), degrees=degrees if kind == "student-t" else 4.0)
+    y = emission.forward(t)
+    level = float(np.average(y, weights=w))
+    scale = float(np.sqrt(np.average((y - level) ** 2, weights=w))) or 1.0
+    emission = replace(emission, level=level, scale=scale, low=-math.inf if transform == "none" else 0.0)
+    y = (y - level) / scale
+    return emission, StudentNoise(y, w, degrees) if kind == "student-t" else NormalNoise(y, w)
+
+
+def _shift(t: Array, transform: str) -> float:
+    """What is added before the transform: 3/8 makes the noise of counts even; logarithms of zero need something."""
+    low = float(t.min())
+    if transform != "none" and low < 0:
+        msg = f'values must be >= 0 for transform="{transform}"; got {low}. Use transform="none".'
+        raise ValueError(msg)
+    if transform == "sqrt":
+        return 0.375
+    return 0.5 * float(t[t > 0].min(initial=1.0)) if transform == "log" and low == 0 else 0.0
+
+
+def _guess(t: Array) -> str:
+    """Square roots for counts, nothing else."""
+    counts = t.min() >= 0 and t.max() > 20 and bool((t == np.floor(t)).all())
+    return "sqrt" if counts else "none"
