@@ -21,7 +21,7 @@ def csv_round_trip(tmp_path, text, completed=None, **options):
     (tmp_path / "a.csv").write_bytes(text.encode())
     loaded = read(tmp_path / "a.csv", **options)
     if completed is None:
-        values = loaded.values if not loaded.coordinate else dense(loaded)
+        values = np.where(loaded.observed(), loaded.values, np.nan) if not loaded.coordinate else dense(loaded)
         completed = np.where(np.isnan(values), 1000.25, values)
     write(tmp_path / "b.csv", completed, loaded)
     return loaded, (tmp_path / "b.csv").read_bytes().decode()

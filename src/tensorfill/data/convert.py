@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensorfill.data.exact import check_exact, numbers
 from tensorfill.data.observations import Observations
 from tensorfill.data.sentinels import asked
-from tensorfill.data.sources import ArraySource, XarraySource, floats
+from tensorfill.data.sources import ArraySource, XarraySource
 from tensorfill.data.sources import cast_like as cast_like
 
 Array = NDArray[Any]
@@ -75,15 +76,15 @@ def from_dense(
         raise ValueError(msg)
     if isinstance(array, np.matrix):  # always two-dimensional, also where one number per entry is meant
         array = np.asarray(array)
-    if array.dtype == object and not isinstance(array, np.ma.MaskedArray):
-        array = floats(array, "values")
-    if array.dtype.kind not in "biuf":
-        msg = f"values must be numbers (integer, float or bool); got dtype {array.dtype}."
-        raise TypeError(msg)
+    array = numbers(array, "values")
     observed = _observed(array, mask)
     plain = np.ma.getdata(array)
     where = np.nonzero(observed)
-    kept = None if weights is None else _full(weights, array.shape, "weights")[where].astype(np.float64)
+    kept = (
+        None
+        if weights is None
+        else _full(numbers(weights, "weights"), array.shape, "weights")[where].astype(np.float64)
+    )
     return Observations(
         shape=array.shape,
         indices=_coordinates(where, array.shape),
@@ -149,7 +150,7 @@ def from_coo(
     source: Any = None,
 ) -> Observations:
     """From coordinates (nnz, N) and values (nnz,); NaN values count as missing."""
-    where, given = np.asarray(indices), np.asarray(values)
+    where, given = np.asarray(indices), numbers(values, "values")
     if where.ndim != 2 or where.dtype.kind not in "iu":
         msg = f"indices must be an integer array (nnz, N); got shape {where.shape}, dtype {where.dtype}."
         raise ValueError(msg)
@@ -157,7 +158,7 @@ def from_coo(
         msg = f"values must have one number per row of indices, ({len(where)},); got shape {given.shape}."
         raise ValueError(msg)
     full = _check_shape(where, shape)
-    kept = None if weights is None else np.asarray(weights, dtype=np.float64)
+    kept = None if weights is None else numbers(weights, "weights").astype(np.float64)
     if kept is not None and kept.shape != given.shape:
         msg = f"weights must have the shape of values, {given.shape}; got {kept.shape}."
         raise ValueError(msg)
@@ -165,6 +166,8 @@ def from_coo(
         seen = ~np.isnan(given)
         where, given = where[seen], given[seen]
         kept = None if kept is None else kept[seen]
+    if source is None:
+        check_exact(where, given)
     order = np.lexsort(where.T[::-1])
     where = where[order]
     number: Array = given[order].astype(working_dtype(given.dtype))

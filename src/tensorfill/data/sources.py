@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensorfill.data.exact import floats
 
 Array = NDArray[Any]
 
@@ -24,16 +25,6 @@ def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
         out = np.clip(rounded, limits.min, np.nextafter(np.float64(limits.max) + 1, 0)).astype(dtype)
         return np.where(rounded >= limits.max, dtype.type(limits.max), out)
     return values.astype(dtype)
-
-
-def floats(objects: Array, what: str, hint: str = "Mark what is missing by None or NaN.") -> Array:
-    """Python objects as numbers, None and pandas.NA as NaN; what is no number is refused."""
-    flat = [np.nan if x is None or type(x).__name__ == "NAType" else x for x in objects.ravel()]
-    for x in flat:
-        if not isinstance(x, Real | np.bool_):
-            msg = f"{what} must be numbers; got {x!r}. {hint}"
-            raise TypeError(msg)
-    return np.array(flat, dtype=np.float64).reshape(objects.shape)
 
 
 def column_numbers(column: Any, hint: str = "Choose a column of numbers.") -> Array:

@@ -12,6 +12,14 @@ from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Load
 from tensorfill.data.optional import attempt_import
 from tensorfill.registry import did_you_mean
 
+WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+TYPES = {"double": "f8", "single": "f4", "logical": "?", **dict(zip(WHOLE, WHOLE, strict=True))}  # MATLAB's names
+    "double": "f8",
+    "single": "f4",
+    "logical": "?",
+    **{f"{u}int{n}": f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)},
+}
+
 
 def choose(names: dict[str, str], wanted: str | None) -> str:
     """The variable to complete: the wanted one, or the only one. `names` maps each to its shape, for the sentence."""
@@ -119,6 +127,10 @@ class MAT(Format):
             for k, v in variables.items()
             if isinstance(v, np.ndarray) and v.dtype.kind in "biuf" and (v.size > 1 or k == request.variable)
         }
+        odd = [k for k, v in variables.items() if isinstance(v, np.ndarray) and v.dtype.kind == "c"]
+        if request.variable in odd or (odd and not numbers):
+            msg = f"{request.variable or odd[0]} holds complex numbers; only real numbers can be completed."
+            raise FileError(msg)
         name = choose(numbers, request.variable)
         values = variables[name]
         return Loaded("mat", values.shape, values.dtype, values, extra={"variables": variables, "name": name})
@@ -137,11 +149,18 @@ class MAT(Format):
 
 
 def _read_mat(data: bytes) -> dict[str, Any]:
-    from scipy.io import loadmat
+    from scipy.io import loadmat, whosmat
 
-    # mat_dtype: a double that MATLAB stored as small integers to save room is still a double
-    found = loadmat(io.BytesIO(data), mat_dtype=True)
-    return {k: v for k, v in found.items() if not k.startswith("__")}
+    # a double that MATLAB stored as small integers to save room is still a double, and a logical no integer; SciPy's
+    # own way to say so, mat_dtype=True, takes the imaginary part away from complex numbers
+    found = loadmat(io.BytesIO(data), mat_dtype=False)
+    kinds = {name: TYPES.get(kind) for name, _, kind in whosmat(io.BytesIO(data))}
+    out = {k: v for k, v in found.items() if not k.startswith("__")}
+    for name, values in out.items():
+        dtype = kinds.get(name)
+        if dtype is not None and isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            out[name] = values.astype(dtype, copy=False)
+    return out
 
 
 def _read_hdf5(data: bytes) -> dict[str, Any]:
@@ -149,7 +168,11 @@ def _read_hdf5(data: bytes) -> dict[str, Any]:
     out = {}
     with h5py.File(io.BytesIO(data), "r") as file:
         for name, item in file.items():
-            if name.startswith("#") or not hasattr(item, "dtype") or item.dtype.kind not in "biuf":
+            if name.startswith("#") or not hasattr(item, "dtype"):
+                continue
+            if item.dtype.names == ("real", "imag"):
+                out[name] = (item["real"] + 1j * item["imag"]).T
+            if item.dtype.kind not in "biuf":
                 continue
             kind = item.attrs.get("MATLAB_class", b"double")
             values = np.asarray(item).T  # MATLAB counts columns first, HDF5 rows

@@ -131,7 +131,10 @@ class Loaded:
             return Observations.from_dense(self.values, self.mask, dims=self.dims)
         assert self.indices is not None
         assert self.values_coo is not None
-        return Observations.from_coo(self.indices, self.values_coo, self.shape, dims=self.dims)
+        # as floats: `restore` writes the very numbers that were read, however large
+        wide = self.values_coo.dtype.kind in "iu" and self.values_coo.dtype.itemsize == 8
+        values = self.values_coo.astype(np.float64) if wide else self.values_coo
+        return Observations.from_coo(self.indices, values, self.shape, dims=self.dims)
 
     def restore(self, completed: Array) -> Array:
         """The completed tensor in the file's own type; observed values come back bit for bit.

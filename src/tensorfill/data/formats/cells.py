@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tensorfill.data.exact import whole_numbers
 from tensorfill.data.formats.base import Array, FileError, texts
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", "\u2013", "\u2014"})  # also long dashes
@@ -61,7 +62,7 @@ class Notation:
             return None
 
     def column(self, cells: Sequence[str], where: str, names: Iterable[str]) -> Array:
-        """Cells as bool (words) or int64 (whole numbers) where none is missing, else float64 with NaN.
+        """Cells as bool (words) or integers (whole numbers) where none is missing, else float64 with NaN.
 
         `names` say where each cell is.
         """
@@ -74,16 +75,16 @@ class Notation:
         return exact if exact is not None and len(exact) == len(cells) else np.array(parsed, dtype=np.float64)
 
     def exact(self, cells: Sequence[str]) -> Array | None:
-        """The cells that are not missing as bool or int64, or None where they are neither words nor whole numbers."""
+        """The cells that are not missing as bool or integers; None where they are neither words nor whole numbers."""
         known = [cell for cell in map(str.strip, cells) if cell.lower() not in self.missing]
         if self.words is not None:
             return np.array([cell.lower() in TRUE for cell in known], dtype=bool)
         if not all(WHOLE.fullmatch(cell) for cell in known):
             return None
         try:
-            return np.array([int(cell) for cell in known], dtype=np.int64)
-        except OverflowError:
-            return None
+            return whole_numbers(known)
+        except ValueError as error:
+            raise FileError(str(error)) from error
 
     def keeps(self, values: Array) -> bool:
         """May cells that were read stay among such values? Words may not among fractions."""

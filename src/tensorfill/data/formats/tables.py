@@ -127,11 +127,16 @@ def _read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -
 
 
 def _as_whole(loaded: Loaded, cells: Sequence[str]) -> Loaded:
-    """Integers or words with gaps: a matrix holds them as floats beside NaN; both forms write what was read."""
+    """Integers or words with gaps, as what they are: what was read can be written, in any format."""
     exact = loaded.extra["notation"].exact(cells) if loaded.dtype.kind == "f" else None
     if exact is None:
         return loaded
-    return replace(loaded, dtype=exact.dtype, values_coo=exact if loaded.coordinate else None)
+    if loaded.values is None:
+        return replace(loaded, dtype=exact.dtype, values_coo=exact)
+    known = ~np.isnan(loaded.values)
+    values = np.zeros(loaded.shape, dtype=exact.dtype)
+    values[known] = exact
+    return replace(loaded, dtype=exact.dtype, values=values, mask=known)
 
 
 def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str]]:

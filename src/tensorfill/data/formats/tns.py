@@ -9,6 +9,7 @@ from typing import IO
 
 import numpy as np
 
+from tensorfill.data.exact import EXACT, whole_numbers
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, first_duplicate, texts
 
 SHAPE = re.compile(rb"^#\s*shape:?\s+([\d ]+)$", re.MULTILINE)
@@ -41,7 +42,7 @@ class TNS(Format):
         shape = _shape(data, where)
         body = re.sub(rb"#[^\n]*", b"", data)
         if not re.search(rb"[.eEnN]", body):  # no point, no exponent, no nan: whole numbers, and so are the answers
-            values = values.astype(np.int64)
+            values = _whole(values, body)
         seen = ~np.isnan(values) | bool(request.listing)
         return Loaded("tns", shape, values.dtype, indices=(where - 1)[seen], values_coo=values[seen])
 
@@ -76,6 +77,16 @@ def _parse(data: bytes, least: int) -> Array:
         msg = "each line must be `i j [k ...] value`: at least two indices and a value."
         raise FileError(msg)
     return table
+
+
+def _whole(values: Array, body: bytes) -> Array:
+    """The values as integers: read again from the text where they are too large for floats to be exact."""
+    if np.abs(values).max() < EXACT:
+        return values.astype(np.int64)
+    try:
+        return whole_numbers([line.split()[-1].decode() for line in body.splitlines() if line.strip()])
+    except ValueError as error:
+        raise FileError(str(error)) from error
 
 
 def _shape(data: bytes, where: Array) -> tuple[int, ...]:

@@ -1,0 +1,83 @@
+"""Numbers as they are, or a sentence: nothing is rounded, cut or cast in silence on its way in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[Any]
+
+EXACT = 2**53  # float64 holds every whole number up to here
+LONGEST = 400  # digits: longer than any number that a float can be near to
+ADVICE = "Subtract a constant first, or give a dense integer array with a mask, which comes back as it is."
+
+
+def numbers(given: ArrayLike, what: str) -> Array:
+    """An array of numbers (a masked one stays masked); objects (None, Python's integers) as floats."""
+    array = np.asanyarray(given)
+    if array.dtype == object and not isinstance(array, np.ma.MaskedArray):
+        return floats(array, what)
+    if array.dtype.kind not in "biuf":
+        msg = f"{what} must be numbers (integer, float or bool); got dtype {array.dtype}."
+        raise TypeError(msg)
+    return array
+
+
+def floats(objects: Array, what: str, hint: str = "Mark what is missing by None or NaN.") -> Array:
+    """Python objects as numbers, None and pandas.NA as NaN; what is no number is refused."""
+    flat = [np.nan if x is None or type(x).__name__ == "NAType" else x for x in objects.ravel()]
+    for x in flat:
+        if not isinstance(x, Real | np.bool_):
+            msg = f"{what} must be numbers; got {x!r}. {hint}"
+            raise TypeError(msg)
+        if isinstance(x, int) and abs(x) > EXACT and not _survives(x):
+            msg = f"{what} that are whole numbers must be within 2^53 to be exact here; got {x}. {ADVICE}"
+            raise ValueError(msg)
+    return np.array(flat, dtype=np.float64).reshape(objects.shape)
+
+
+def _survives(x: int) -> bool:
+    """Does float64 hold this very number?"""
+    try:
+        return int(float(x)) == x
+    except OverflowError:
+        return False
+
+
+def check_exact(where: Array, given: Array) -> None:
+    """Refuse whole numbers `given` (nnz,) at `where` (nnz, N) that float64 would change."""
+    if given.dtype.kind not in "iu" or given.dtype.itemsize < 8:
+        return
+    whole = given.astype(np.float64)
+    fits = whole < float(np.iinfo(given.dtype).max)  # 2^64 - 1 becomes 2^64, which does not fit back
+    bad = np.flatnonzero(~fits | (np.where(fits, whole, 0.0).astype(given.dtype) != given))
+    if bad.size:
+        index = tuple(int(i) for i in where[bad[0]])
+        msg = f"whole numbers must be within 2^53 to be exact here; got {given[bad[0]]} at index {index}. {ADVICE}"
+        raise ValueError(msg)
+
+
+def whole_numbers(texts: Sequence[str]) -> Array:
+    """Whole numbers written in digits as int64, or uint64 where they need it; refused where neither holds them."""
+    for text in texts:
+        if len(text) > LONGEST:
+            raise ValueError(_beyond(text))
+    read = [int(text) for text in texts]
+    low, high = min(read, default=0), max(read, default=0)
+    if low >= -(2**63) and high < 2**63:
+        return np.array(read, dtype=np.int64)
+    if low >= 0 and high < 2**64:
+        return np.array(read, dtype=np.uint64)
+    raise ValueError(_beyond(str(high if high >= 2**63 else low)))
+
+
+def _beyond(text: str) -> str:
+    shown = text if len(text) <= LONGEST else f"{text[:20]}... ({len(text)} digits)"
+    return (
+        f"{shown} is a whole number beyond 64 bits, which no array of them holds; "
+        "write it with a point (1.0) if its last digits do not matter."
+    )
