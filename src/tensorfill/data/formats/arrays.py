@@ -14,11 +14,6 @@ from tensorfill.registry import did_you_mean
 
 WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 TYPES = {"double": "f8", "single": "f4", "logical": "?", **dict(zip(WHOLE, WHOLE, strict=True))}  # MATLAB's names
-    "double": "f8",
-    "single": "f4",
-    "logical": "?",
-    **{f"{u}int{n}": f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)},
-}
 
 
 def choose(names: dict[str, str], wanted: str | None) -> str:
