@@ -5,8 +5,8 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.choose.defaults import unit_mode
-from tensorfill.data.units import Units
 from tensorfill.data import samples
+from tensorfill.data.units import Units
 from tensorfill.show.summary import spread
 
 UNIT, ZERO = np.array([1e-3, 10.0, 500.0, 0.05]), np.array([0.01, 290.0, 1e5, 0.5])

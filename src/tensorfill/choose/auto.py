@@ -19,6 +19,7 @@ from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.candidates.posterior import PosteriorMean
 from tensorfill.choose.contest import Contest
 from tensorfill.choose.defaults import default_rank, prior_for
+from tensorfill.choose.field import EVALUATIONS
 from tensorfill.choose.given import Given, by_mode
 from tensorfill.data.facts import Facts, look
 from tensorfill.data.observations import Observations
@@ -153,7 +154,7 @@ def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidat
         return PosteriorMean(prior=given.prior)
     if given.held_out is None and field:
         weighed = given.smooth is not None or given.tv is not None
-        short = run.max_iter is not None
+        short = run.max_iter is not None and run.max_iter < EVALUATIONS
         clean = facts.picture and not facts.grainy >= CLEAN
         if weighed or short or clean:
             return Field.clean(facts, given)

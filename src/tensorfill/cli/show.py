@@ -33,9 +33,8 @@ def lines_about(done: Completion) -> list[tuple[str, str]]:
 def tried(done: Completion, most: int = 5) -> list[str]:
     """The best lines of the leaderboard, and how many more there are."""
     took_part = [row for row in leaderboard(done) if row[2]]
-    lines = [
-        f"{name}: {error}" + (f" ({part} of the answer)" if part else "") for name, error, _, part in took_part[:most]
-    ]
+    parts = [f" ({part} of the answer)" if part else "" for *_, part in took_part]
+    lines = [f"{row[0]}: {row[1]}{part}" for row, part in zip(took_part[:most], parts, strict=False)]
     more = len(took_part) - most
     return [*lines, f"and {more} more; --json and the report have all"] if more > 0 else lines
 

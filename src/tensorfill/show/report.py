@@ -256,14 +256,8 @@ def _label(labels: Labels, dim: str, i: int) -> str:
 
 def _tried(done: Completion) -> list[str]:
     """The leaderboard, and the error on entries that chose nothing."""
-    rows = "".join(
-        "<tr>"
-        + "".join(
-            f"<{'th' if k == 0 else 'td'}>{escape(cell)}</{'th' if k == 0 else 'td'}>" for k, cell in enumerate(row)
-        )
-        + "</tr>"
-        for row in summary.leaderboard(done)
-    )
+    cells = [[escape(cell) for cell in row] for row in summary.leaderboard(done)]
+    rows = "".join(f"<tr><th>{name}</th>{''.join(f'<td>{c}</td>' for c in others)}</tr>" for name, *others in cells)
     head = "<tr><th>candidate</th><td>error on held-out entries</td><td>seconds</td><td>part in the answer</td></tr>"
     out = [
         _p("Each was fitted without some of the known entries and judged by them; the answer is fitted to all."),

@@ -7,7 +7,7 @@ from typing import Any
 
 from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
 from tensorfill.choose.defaults import default_rank, prior_for
-from tensorfill.choose.field import FieldRecipe, can_refine, complete_field, field_recipe, schedule
+from tensorfill.choose.field import EVALUATIONS, FieldRecipe, can_refine, complete_field, field_recipe
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
@@ -71,7 +71,7 @@ class Field(Candidate):
 
     def cost(self, facts: Facts) -> float:
         rank = self.given.rank or min(300, 2 * max(facts.shape))
-        fit = self.steps * schedule(Adam()) * (1e-3 + 1.3e-10 * facts.size * rank)
+        fit = self.steps * EVALUATIONS * (1e-3 + 1.3e-10 * facts.size * rank)
         return fit + self.passes * 5e-6 * facts.size
 
     def shorter(self, facts: Facts, seconds: float) -> Candidate:

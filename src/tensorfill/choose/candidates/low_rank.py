@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
 from tensorfill.choose.candidates.field import in_units
-from tensorfill.choose.defaults import default_rank, default_ridge, default_smooth, prior_for
+from tensorfill.choose.defaults import PRIOR_OF, default_rank, default_ridge, default_smooth, prior_for
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.gaps import split_like_gaps
@@ -23,7 +23,7 @@ from tensorfill.methods.base import Run
 from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
 from tensorfill.models.unseen import fill_unseen
-from tensorfill.numerical.base import NumericalPrior
+from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.result.answer import Factors
 from tensorfill.solvers.base import SOLVERS, Solver
@@ -61,11 +61,15 @@ class LowRank(Candidate):
     stiffer: float = 1.0
     smoother: float = 1.0
     start: int = 0
+    standardise: int | None = None  # a mode whose slices are centred and scaled, where numbers have no zero
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
-        search = _Climb(cls(given), given, facts)
+        apart = facts.uneven if has_no_zero(facts, given) else None
+        search = _Climb(cls(given, standardise=apart), given, facts)
         yield from search.ranks()
+        if apart is not None:
+            yield from search.trying(replace(search.best, standardise=None))
         yield from search.stiffness()
         yield from search.smoothness(facts)
         for start in range(1, STARTS if given.starts is None else given.starts):
@@ -76,6 +80,7 @@ class LowRank(Candidate):
         words = [f"low rank {self.rank}"]
         words += [f"{self.stiffer:g} x ridge"] if self.stiffer != 1 else []
         words += [f"{self.smoother:g} x smooth"] if self.smoother != 1 else []
+        words += ["slices standardised"] if self.standardise is not None else []
         words += [f"start {self.start}"] if self.start else []
         return ", ".join(words)
 
@@ -86,7 +91,7 @@ class LowRank(Candidate):
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         given = prior_for(obs, self.given.prior)
-        units = _units(obs, given, self.given.prior)
+        units = self._units(obs, given)
         data = obs if units is None else units.take_out(obs)
         prior = given if units is None else prior_for(data, self.given.prior or given.name)
         smooth = self._smooth(data, prior, facts)
@@ -106,6 +111,16 @@ class LowRank(Candidate):
         settings = {"rank": self.rank, "ridge": ridge, "smooth": {str(n): rho for n, rho in smooth.items()}}
         settings |= {"solver": self._solver(prior).name}
         return Fitted(answer, outcome.status, outcome.history, problem, settings)
+
+    def _units(self, obs: Observations, prior: NumericalPrior) -> Units | None:
+        """Real numbers are fitted centred, and by their spread: neither level nor unit changes what weights mean. A
+        prior that came with its own scale keeps the unit of the data.
+        """
+        if not prior.location:
+            return None
+        if self.standardise is not None:
+            return Units.of_slices(obs, self.standardise)
+        return Units.of_all(obs, scaled=not isinstance(self.given.prior, NumericalPrior))
 
     def _smooth(self, obs: Observations, prior: NumericalPrior, facts: Facts) -> dict[int, float]:
         if self.given.smooth is not None:
@@ -143,7 +158,7 @@ class LowRank(Candidate):
         left = None if run.seconds is None else max(run.seconds - first.history.rows[-1].seconds, 1e-9)
         steps = min(max(-(-first.best_iteration // LAST), LAST), longest)
         again = Stopping(max_iter=steps, tol=0.0, seconds=left)
-        last = _run(Fit(problem, solver, start), again, rng, replace(run, callback=None))
+        last = _run(Fit(problem, solver, start), again, rng, run)
         status = last.status if last.status in ENDED_EARLY else first.status
         return Outcome(last.state, status, first.history, first.best_iteration)
 
@@ -158,13 +173,11 @@ def first_factors(problem: Problem, rng: np.random.Generator) -> Sequence[Array]
     return initial_factors(problem, "means" if problem.rank >= needed else "constant", rng, noise=NOISE)
 
 
-def _units(obs: Observations, prior: NumericalPrior, given: NumericalPrior | str | None) -> Units | None:
-    """Real numbers are fitted centred, and by their spread: neither level nor unit changes what weights mean. A prior
-    that came with its own scale keeps the unit of the data.
-    """
-    if not prior.location:
-        return None
-    return Units.of_all(obs, scaled=not isinstance(given, NumericalPrior))
+def has_no_zero(facts: Facts, given: Given) -> bool:
+    """Real numbers under a prior that was chosen by name or not at all: their level and unit may be taken out."""
+    if isinstance(given.prior, NumericalPrior):
+        return False
+    return PRIORS[given.prior or PRIOR_OF[facts.numbers]].location
 
 
 class _Climb:
@@ -193,6 +206,10 @@ class _Climb:
             worse = 0 if self._seen(now, (yield now)) else worse + 1
             if worse == 2:
                 return
+
+    def trying(self, now: LowRank) -> Search:
+        """One more variant."""
+        self._seen(now, (yield now))
 
     def stiffness(self) -> Search:
         """Stiffer ridges; under each there is room for more components."""

@@ -74,7 +74,7 @@ class PosteriorMean(Candidate):
         modes = len(facts.shape) + (self.fold is not None)
         rows = sum(facts.shape)
         entries = modes * facts.observed * (5.6e-8 + 1.2e-10 * columns**2)
-        return 6e-4 + entries + rows * (3e-6 + 5.5e-10 * columns**3)
+        return 1e-3 + entries + rows * (3e-6 + 5.5e-10 * columns**3)
 
     def cost(self, facts: Facts) -> float:
         return 1.5 * self.draws * self.step_cost(facts)

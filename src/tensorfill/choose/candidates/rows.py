@@ -85,12 +85,11 @@ def nearest_rows(X: Array, nearest: int) -> Array:
     both = M @ M.T
     squares = (T**2) @ M.T
     distance = squares + squares.T - 2 * T @ T.T
-    # rows that share little say little: the missing part counts as two independent numbers would, squared 2
-    p = X.shape[1]
-    distance = (np.maximum(distance, 0.0) + 2.0 * (p - both)) / p
+    # rows that share little say little: each begins as far apart as two independent numbers, squared 2 in the mean
+    distance = (np.maximum(distance, 0.0) + 2.0) / (both + 1.0)
     np.fill_diagonal(distance, np.inf)
     out = np.array(T)
-    for j in range(p):
+    for j in range(X.shape[1]):
         rows, donors = np.flatnonzero(~known[:, j]), np.flatnonzero(known[:, j])
         if not len(rows) or not len(donors):
             continue

@@ -1,0 +1,156 @@
+"""Every candidate, on every kind of data it accepts: finite, the same by seed, blind to what is held out."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.choose.candidates import CANDIDATES
+from tensorfill.choose.candidates.base import dense_table, from_table, refused, tables
+from tensorfill.choose.candidates.columns import expectation_maximisation
+from tensorfill.choose.candidates.interpolate import along_lines, wander
+from tensorfill.choose.candidates.posterior import folded
+from tensorfill.choose.candidates.rows import nearest_rows
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import look
+from tensorfill.methods.base import Run
+from tensorfill.result.answer import unpack
+
+
+def data(kind):
+    """(array with NaN) of a kind: table, series, counts, yes/no, field."""
+    rng = np.random.default_rng(5)
+    if kind == "table":
+        T = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 6)) * np.array([1, 10, 100, 1, 2, 3.0]) + 5
+    elif kind == "series":
+        T = np.cumsum(rng.normal(size=(60, 4)), axis=0)
+    elif kind == "counts":
+        T = rng.poisson(8 * rng.gamma(2, 0.5, (9, 1, 1)) * rng.gamma(2, 0.5, (1, 8, 1)) * np.ones((1, 1, 6))).astype(
+            float
+        )
+    elif kind == "yes/no":
+        T = (rng.normal(size=(14, 1)) + rng.normal(size=(1, 12)) > 0).astype(float)
+    else:
+        y, x = np.mgrid[0:1:26j, 0:1:24j]
+        T = np.sin(6 * x + 3 * y) + 0.05 * rng.normal(size=x.shape)
+    T[rng.random(T.shape) < 0.3] = np.nan
+    return T
+
+
+KINDS = ("table", "series", "counts", "yes/no", "field")
+CASES = [(name, kind) for name in CANDIDATES for kind in KINDS]
+
+
+def first_variant(name, kind):
+    obs = tfl.observe(data(kind))
+    facts = look(obs)
+    if refused(CANDIDATES[name], facts, Given()) is not None:
+        pytest.skip(f"{name} does not take {kind}")
+    search = CANDIDATES[name].search(facts, Given())
+    return obs, facts, next(search).shorter(facts, 0.05)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_a_candidate_answers_everywhere_and_the_same_again(name, kind, tmp_path):
+    obs, facts, candidate = first_variant(name, kind)
+    fitted = candidate.fit(obs, facts, Run(3))
+    where = np.argwhere(~obs.mask)
+    full = fitted.answer.full()
+    assert full.shape == obs.shape
+    assert np.isfinite(full).all()
+    np.testing.assert_allclose(fitted.answer.at(where), full[~obs.mask], rtol=1e-5, atol=1e-8 * np.abs(full).max())
+    np.testing.assert_array_equal(candidate.fit(obs, facts, Run(3)).answer.at(where), fitted.answer.at(where))
+    arrays, meta = fitted.answer.pack()
+    again = unpack(arrays, {"kind": fitted.answer.kind, **meta})
+    np.testing.assert_allclose(again.at(where), fitted.answer.at(where), rtol=1e-6)
+    assert candidate.cost(facts) > 0
+    assert candidate.label
+
+
+@pytest.mark.parametrize("name", list(CANDIDATES))
+@pytest.mark.parametrize("kind", KINDS)
+def test_variants_have_names_of_their_own_and_end(name, kind):
+    obs = tfl.observe(data(kind))
+    facts = look(obs)
+    if refused(CANDIDATES[name], facts, Given()) is not None:
+        pytest.skip(f"{name} does not take {kind}")
+    search = CANDIDATES[name].search(facts, Given())
+    labels, candidate, loss = [], next(search), 1.0
+    while True:
+        labels.append(candidate.label)
+        loss *= 0.99  # each better than the one before: the longest way
+        try:
+            candidate = search.send(loss)
+        except StopIteration:
+            break
+    assert len(set(labels)) == len(labels) < 60
+
+
+@pytest.mark.parametrize("name", list(CANDIDATES))
+def test_a_candidate_says_what_it_assumes_and_why_it_cannot(name):
+    cls = CANDIDATES[name]
+    assert cls.assumes
+    facts = look(tfl.observe(data("table")))
+    assert refused(cls, facts, Given(candidates=("nobody",))) == "not among the candidates asked for"
+    weighted = tfl.observe(data("table"), weights=np.full((30, 6), 2.0))
+    assert (refused(cls, look(weighted), Given()) is not None) >= (not cls.weighs)
+
+
+def test_tables_there_and_back():
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(4, 5, 3))
+    facts = look(tfl.observe(T))
+    for columns in tables(facts):
+        X = dense_table(T, columns)
+        assert X.shape[1] == np.prod([T.shape[n] for n in columns])
+        np.testing.assert_array_equal(from_table(X, T.shape, columns), T)
+
+
+def test_lines_between_neighbours():
+    X = np.array([[np.nan, 1.0, np.nan, np.nan, 4.0, np.nan], [np.nan] * 6])
+    filled = along_lines(X)
+    np.testing.assert_allclose(filled[0], [1, 1, 2, 3, 4, 4])
+    assert np.isnan(filled[1]).all()
+
+
+def test_the_smoother_solves_its_equations():
+    rng = np.random.default_rng(0)
+    T, known = rng.normal(size=(3, 9)), rng.random((3, 9)) < 0.6
+    T = np.where(known, T, 0.0)
+    X = wander(T, known, 0.7, 0.05)
+
+    def value(x, k):
+        return ((x - T[k])[known[k]] ** 2).sum() / 0.7 + (np.diff(x) ** 2).sum() + 0.05 * (x**2).sum()
+
+    for k in range(3):  # a minimum: no step in any direction is better, and the slope vanishes
+        for j in range(9):
+            e = np.zeros(9)
+            e[j] = 1e-5
+            assert abs(value(X[k] + e, k) - value(X[k] - e, k)) / 2e-5 < 1e-6
+
+
+def test_regression_finds_a_linear_relation():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(400, 2))
+    X = np.column_stack([Z, Z @ [0.6, -0.8]])
+    gaps = np.zeros(X.shape, dtype=bool)
+    gaps[::4, 2] = True
+    filled = expectation_maximisation(np.where(gaps, np.nan, X), 1e-6)
+    np.testing.assert_allclose(filled[gaps], X[gaps], atol=1e-3)
+
+
+def test_nearest_rows_are_those_alike():
+    rng = np.random.default_rng(0)
+    kinds = rng.normal(size=(3, 8))
+    which = rng.integers(3, size=60)
+    X = kinds[which] + 0.01 * rng.normal(size=(60, 8))
+    gaps = rng.random(X.shape) < 0.2
+    filled = nearest_rows(np.where(gaps, np.nan, X), 5)
+    np.testing.assert_allclose(filled[gaps], X[gaps], atol=0.05)
+
+
+def test_folding_keeps_every_entry_in_its_place():
+    T = np.arange(26.0).reshape(13, 2)
+    obs = folded(tfl.observe(T), 0, 5)
+    assert obs.shape == (3, 5, 2)
+    for (week, day, j), t in zip(obs.indices, obs.values, strict=True):
+        assert t == T[5 * week + day, j]

@@ -1,0 +1,204 @@
+"""The contest: fair, honest about its error, the same by seed; the blend; the leaderboard."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.choose import blend
+from tensorfill.choose.auto import ALWAYS
+from tensorfill.choose.candidates import CANDIDATES
+from tensorfill.choose.contest import Contest, ends, loss_weights
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import look
+from tensorfill.methods.base import Run
+
+
+def series(seed=0, shape=(80, 6), missing=0.4):
+    rng = np.random.default_rng(seed)
+    T = np.cumsum(rng.normal(size=(shape[0], 2)), axis=0) @ rng.normal(size=(2, shape[1]))
+    T = T + 0.1 * rng.normal(size=shape)
+    return T, np.where(rng.random(shape) < missing, np.nan, T)
+
+
+def held(T, seed=0, **given):
+    obs = tfl.observe(T)
+    contest = Contest.on(obs, look(obs), Given(**given), Run(seed))
+    contest.hold((cls for _, cls in CANDIDATES.items()), always=ALWAYS)
+    return contest
+
+
+@pytest.fixture(scope="module")
+def contest():
+    return held(series()[1])
+
+
+def test_folds_are_disjoint_and_judges_are_some(contest):
+    for fold in contest.folds:
+        assert fold.kept.nnz + fold.aside.nnz == contest.obs.nnz
+        assert not np.isin(fold.kept.flat, fold.aside.flat).any()
+    assert 0 < contest.judges.sum() < len(contest.judges)
+
+
+def test_the_error_reported_never_saw_the_choice(contest):
+    """Spoiling the entries that only report changes neither ranking nor weights."""
+    before = blend.decide(contest)
+    order = [e.candidate.label for e in contest.ranking()]
+    truth = contest.truth.copy()
+    contest.truth = np.where(contest.judges, truth, 1e6)
+    try:
+        after = blend.decide(contest)
+        assert [e.candidate.label for e in contest.ranking()] == order
+        np.testing.assert_array_equal(after.weights, before.weights)
+    finally:
+        contest.truth = truth
+
+
+def test_weights_are_convex_and_the_blend_is_no_worse(contest):
+    decision = blend.decide(contest)
+    assert (decision.weights >= 0).all()
+    np.testing.assert_allclose(decision.weights.sum(axis=1), 1.0)
+    best = contest.ranking()[0]
+    x = decision.predict(contest)
+    assert contest.losses(x)[contest.judges].mean() <= 1.001 * contest.loss(best)
+
+
+def test_two_halves_of_the_truth_are_blended():
+    rng = np.random.default_rng(0)
+    t = rng.normal(size=600)
+    P = np.column_stack([t + rng.normal(size=600), t + rng.normal(size=600), rng.normal(size=600)])
+    w = blend.convex(P, t, np.ones(600), np.array([0.5, 0.5, 0.0]), 0.01)
+    np.testing.assert_allclose(w.sum(), 1.0)
+    assert abs(w[0] - w[1]) < 0.15
+    assert w[2] < 0.3
+    assert blend.crossfitted(P, t, np.ones(600), np.array([0.5, 0.5, 0.0]), 0.01) < 0.7
+
+
+def test_better_by_more_than_chance():
+    contest = held(series(1)[1], candidates=("means",))
+    rng = np.random.default_rng(0)
+    near, far = (contest.truth + s * rng.normal(size=len(contest.truth)) for s in (0.1, 0.3))
+    assert contest.beats(near, far)
+    assert not contest.beats(far, near)
+    assert not contest.beats(near, near)
+    wild = far.copy()
+    wild[np.flatnonzero(contest.judges)[0]] = 1e9  # one huge loss blurs the mean, not how often the other is nearer
+    assert contest.beats(near, wild)
+
+
+def test_the_same_seed_tries_the_same_and_answers_the_same():
+    T = series(2)[1]
+    a, b = tfl.complete(T, seed=4), tfl.complete(T, seed=4)
+    assert [(r.name, r.weight, r.note) for r in a.tried] == [(r.name, r.weight, r.note) for r in b.tried]
+    np.testing.assert_array_equal(a.estimate, b.estimate)
+
+
+def test_the_leaderboard_says_everything():
+    done = tfl.complete(series(3)[1])
+    names = [row.name for row in done.tried]
+    assert len(names) == len(set(names))
+    assert sum(row.weight for row in done.tried) == pytest.approx(1.0, abs=1e-6)
+    took_part = [row for row in done.tried if np.isfinite(row.error)]
+    assert len(took_part) >= 4
+    assert all(row.note for row in done.tried if not np.isfinite(row.error))
+    assert done.settings["candidate"]
+    assert "posterior" in str(names)
+    assert done.facts.observed == done.observations.nnz
+    assert "known" in str(done.facts)
+
+
+def test_effort_is_how_much_is_tried():
+    T = series(4)[1]
+    counts = {
+        e: sum(np.isfinite(r.error) for r in tfl.complete(T, effort=e).tried) for e in ("quick", "normal", "best")
+    }
+    assert counts["quick"] <= counts["normal"] <= counts["best"]
+    assert counts["quick"] < counts["best"]
+
+
+def test_what_is_given_restricts_the_list():
+    T = series(5)[1]
+    assert {r.name.split(",")[0].split(" ")[0] for r in tfl.complete(T, candidates=["means"]).tried if r.weight} == {
+        "means"
+    }
+    done = tfl.complete(T, rank=2)
+    assert done.rank == 2
+    assert done.factors[0].shape == (80, 2)
+    with pytest.raises(ValueError, match="candidate must be one of"):
+        tfl.complete(T, candidates=["nobody"])
+
+
+def test_units_of_the_loss_are_fair_to_small_columns():
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(60, 3)) * [1.0, 1.0, 1000.0]
+    obs = tfl.observe(T)
+    facts = look(obs)
+    assert facts.uneven == 1
+    w = loss_weights(obs, obs, facts)
+    per_column = [w[obs.indices[:, 1] == j].mean() * T[:, j].var() for j in range(3)]
+    assert max(per_column) / min(per_column) < 4
+
+
+def test_nothing_leaves_what_the_data_can_be():
+    rng = np.random.default_rng(0)
+    counts = tfl.observe(rng.poisson(0.5, (20, 20)).astype(float))
+    assert ends(look(counts))[0] == 0.0
+    yes = (rng.random((20, 20)) < 0.1).astype(float)
+    yes[rng.random(yes.shape) < 0.3] = np.nan
+    done = tfl.complete(yes)
+    assert done.estimate.min() >= 0.0
+    assert done.estimate.max() <= 1.0
+
+
+def test_a_contest_goes_on_where_it_was_killed(tmp_path, monkeypatch):
+    T = series(6)[1]
+    file = tmp_path / "run.npz"
+    whole = tfl.complete(T, seed=1)
+    entered = []
+    enter = Contest.enter
+
+    def killed(self, candidate):
+        entered.append(candidate.label)
+        if len(entered) == 4:
+            raise SystemExit
+        return enter(self, candidate)
+
+    monkeypatch.setattr(Contest, "enter", killed)
+    with pytest.raises(SystemExit):
+        tfl.complete(T, seed=1, checkpoint=file)
+    monkeypatch.setattr(Contest, "enter", enter)
+    again = tfl.complete(T, seed=1, checkpoint=file, resume=True)
+    np.testing.assert_array_equal(again.estimate, whole.estimate)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]
+    with pytest.raises(ValueError, match="belongs to another run"):
+        tfl.complete(T + 1, seed=1, checkpoint=file, resume=True)
+    file.write_bytes(b"")
+    with pytest.raises(ValueError, match="cannot be read"):
+        tfl.complete(T, seed=1, checkpoint=file, resume=True)
+
+
+def test_data_without_a_gap_come_back_at_once():
+    T = series(7)[0]
+    done = tfl.complete(T)
+    np.testing.assert_array_equal(done.completed, T)
+    assert done.status is tfl.Status.NOTHING_MISSING
+    assert done.status.ok
+    assert done.seconds < 1.0
+
+
+def test_a_level_far_from_zero_costs_nothing_with_a_rank_given():
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[0:1:30j, 0:1:30j]
+    T = 290.0 + np.sin(3 * x) * np.cos(2 * y)
+    known = rng.random(T.shape) < 0.5
+    done = tfl.complete(np.where(known, T, np.nan), rank=3)
+    assert np.sqrt(np.mean((done.estimate - T)[~known] ** 2)) < 0.05
+
+
+def test_smoothness_given_in_any_unit_is_never_worse_than_the_means():
+    rng = np.random.default_rng(0)
+    levels = np.geomspace(100, 150_000, 22)
+    T = levels * (1 + 0.1 * np.cumsum(rng.normal(size=(120, 22)), axis=0) / 5)
+    known = rng.random(T.shape) < 0.6
+    done = tfl.complete(np.where(known, T, np.nan), prior="normal", smooth={0: 10.0})
+    error = ((done.estimate - T) / T.std(axis=0))[~known]
+    assert np.sqrt(np.mean(error**2)) < 1.1
