@@ -1,6 +1,7 @@
 """Methods: ready-made recipes. Importing this package registers all of them, in the order users see."""
 
 from tensorfill.methods import sptc as _sptc  # noqa: F401, I001  the order of registration is the order of lists
+from tensorfill.methods import bayes as _bayes  # noqa: F401
 from tensorfill.methods import falrtc as _falrtc  # noqa: F401
 from tensorfill.methods import halrtc as _halrtc  # noqa: F401
 from tensorfill.methods import stdc as _stdc  # noqa: F401

@@ -1,0 +1,160 @@
+"""Method bayes: what a user sees of the posterior."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.data.observations import Observations
+from tensorfill.methods.base import Run
+from tensorfill.methods.bayes import Bayes, fit_posterior
+from tensorfill.models.emission import Emission
+from tensorfill.models.posterior import Posterior
+
+FEW = {"draws": 30, "burn": 20}
+
+
+def table(shape=(25, 20, 6), rank=2, seed=0):
+    """A low-rank signal (sd 1) with main effects along the first mode."""
+    rng = np.random.default_rng(seed)
+    factors = [rng.normal(size=(n, rank)) for n in shape]
+    X = np.einsum("ir,jr,kr->ijk", *factors) + rng.normal(size=(shape[0], 1, 1))
+    return X / X.std(), rng.random(shape) < 0.6, rng
+
+
+def data(kind):
+    X, mask, rng = table()
+    if kind == "normal":
+        return X + 0.1 * rng.normal(size=X.shape), mask, X
+    if kind == "student-t":
+        return X + 0.1 * rng.standard_t(2, size=X.shape), mask, X
+    if kind == "bernoulli-logit":
+        return (rng.random(X.shape) < 1 / (1 + np.exp(-3 * X))).astype(float), mask, 1 / (1 + np.exp(-3 * X))
+    mean = np.exp(1.5 + 0.7 * X)
+    return rng.poisson(mean * rng.gamma(5, 0.2, size=X.shape)).astype(float), mask, mean
+
+
+@pytest.mark.parametrize("prior", ["normal", "student-t", "bernoulli-logit", "negative-binomial"])
+def test_better_than_the_mean_and_honest_about_it(prior):
+    T, mask, truth = data(prior)
+    obs = Observations.from_dense(T, mask)
+    posterior, outcome = fit_posterior(obs, Run(seed=1), prior=prior, rank=6, **FEW)
+    assert outcome.status.ok
+    hidden = np.argwhere(~mask)
+    mean = posterior.at(hidden)
+    error = np.sqrt(np.mean((mean - truth[~mask]) ** 2))
+    assert error < (0.65 if prior == "bernoulli-logit" else 0.5) * truth.std()
+    np.testing.assert_allclose(posterior.full()[~mask], mean, rtol=1e-4, atol=1e-4)
+    low, high = posterior.quantile_at(hidden, [0.05, 0.95])
+    inside = np.mean((T[~mask] >= low) & (T[~mask] <= high))
+    assert inside > 0.84
+    if prior in ("normal", "negative-binomial"):
+        assert inside < 0.97
+        z = (T[~mask] - mean) / posterior.std_at(hidden)
+        assert 0.7 < np.std(z) < 1.3
+    drawn = posterior.sample(60, np.random.default_rng(2), hidden)
+    assert drawn.shape == (60, len(hidden))
+    assert obs.check_domain(tfl.PRIORS[prior]().t_domain, prior) is None
+    np.testing.assert_allclose(drawn.mean(), mean.mean(), atol=0.1 * T.std())
+
+
+def test_square_roots_of_counts():
+    T, mask, truth = data("counts")
+    obs = Observations.from_dense(10 * T, mask)
+    posterior, _ = fit_posterior(obs, rank=6, **FEW)
+    assert posterior.emission.transform == "sqrt"
+    assert posterior.numbers["likelihood"] == "normal on square roots"
+    hidden = np.argwhere(~mask)
+    assert np.sqrt(np.mean((posterior.at(hidden) - 10 * truth[~mask]) ** 2)) < 0.5 * 10 * truth.std()
+    with pytest.raises(ValueError, match="values must be >= 0"):
+        fit_posterior(Observations.from_dense(T - 50, mask), transform="sqrt")
+
+
+@pytest.mark.parametrize("family", ["normal", "student-t", "binomial", "negative-binomial"])
+@pytest.mark.parametrize("transform", ["none", "sqrt", "log"])
+def test_mean_and_variance_are_those_of_the_draws(family, transform):
+    if family in ("binomial", "negative-binomial") and transform != "none":
+        pytest.skip("these have no transform")
+    emission = Emission(family, transform, level=2.0, scale=0.3, shift=0.375, trials=7, degrees=9.0)
+    x = np.array([-1.0, 0.0, 1.5])
+    t = emission.sample(np.broadcast_to(x, (200_000, 3)), 0.8, np.random.default_rng(0))
+    exact = not (family == "student-t" and transform == "log")  # a log-t has no mean
+    np.testing.assert_allclose(emission.mean(x, 0.8), t.mean(axis=0), rtol=0.01 if exact else 0.05)
+    if exact:
+        rtol = 0.1 if transform == "sqrt" else 0.04
+        np.testing.assert_allclose(emission.variance(x, 0.8), t.var(axis=0), rtol=rtol)
+
+
+def test_smooth_modes_bridge_slices_never_seen():
+    rng = np.random.default_rng(3)
+    time = np.linspace(0, 6, 60)
+    X = np.sin(time[:, None] + rng.uniform(0, 6, 30)) * rng.uniform(0.5, 2, 30)
+    mask = rng.random(X.shape) < 0.7
+    mask[[20, 21, 40]] = False
+    obs = Observations.from_dense(X + 0.05 * rng.normal(size=X.shape), mask)
+    error = {}
+    for smooth in ((), (0,), None):
+        posterior, _ = fit_posterior(obs, rank=5, smooth=smooth, **FEW)
+        error[smooth] = np.sqrt(np.mean((posterior.full() - X)[[20, 21, 40]] ** 2)) / X.std()
+    assert error[()] > 0.8
+    assert error[(0,)] < 0.3
+    assert error[None] < 0.3
+
+
+def test_rank_matters_little():
+    T, mask, truth = data("normal")
+    obs = Observations.from_dense(T, mask)
+    error = [np.std((fit_posterior(obs, rank=r, **FEW)[0].full() - truth)[~mask]) for r in (3, 12)]
+    assert error[1] < 1.35 * error[0]
+
+
+def test_weights_count():
+    X, mask, rng = table()
+    noisy = rng.random(X.shape) < 0.5
+    T = X + np.where(noisy, 2.0, 0.1) * rng.normal(size=X.shape)
+    error = []
+    for weights in (None, np.where(noisy, 0.0025, 1.0)):
+        obs = Observations.from_dense(T, mask, weights=weights)
+        error.append(np.std((fit_posterior(obs, rank=4, smooth=(), **FEW)[0].full() - X)[~mask]))
+    assert error[1] < 0.5 * error[0]
+
+
+def test_kept_draws_are_packed_and_come_back():
+    T, mask, _ = data("normal")
+    posterior, _ = fit_posterior(Observations.from_dense(T, mask), rank=3, keep=7, draws=10, burn=2)
+    assert len(posterior.draws) == 7
+    assert posterior.rhat > 0.9
+    assert posterior.ess > 0
+    again = Posterior.unpack(*posterior.pack())
+    where = np.argwhere(~mask)[:50]
+    assert np.array_equal(again.at(where), posterior.at(where))
+    assert np.array_equal(again.std_at(where), posterior.std_at(where))
+
+
+def test_through_the_front_door(tmp_path):
+    T, mask, truth = data("normal")
+    done = tfl.complete(T, mask=mask, method="bayes", rank=4, draws=20, burn=10)
+    assert np.array_equal(done.completed[mask], T[mask])
+    assert np.std((done.estimate - truth)[~mask]) < 0.4 * truth.std()
+    done.save(tmp_path / "done.npz")
+    again = tfl.Completion.load(tmp_path / "done.npz")
+    assert np.array_equal(again.estimate, done.estimate)
+
+
+def test_settings_are_checked():
+    for bad in ({"rank": -1}, {"draws": 0}, {"transform": "cube"}, {"rank": 0, "effects": False}):
+        with pytest.raises(ValueError, match="must"):
+            Bayes(**bad)
+    obs = Observations.from_dense(np.array([[1.0, -2.0], [3.0, np.nan]]))
+    with pytest.raises(ValueError, match="values must be"):
+        fit_posterior(obs, prior="poisson")
+
+
+@pytest.mark.parametrize("shape", [(3, 1), (2, 2), (1, 1, 4)])
+def test_tiny_tables(shape):
+    T = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    T.reshape(-1)[0] = np.nan
+    for constant in (False, True):
+        values = np.where(np.isnan(T), np.nan, 7.0) if constant else T
+        posterior, outcome = fit_posterior(Observations.from_dense(values), rank=2, draws=5, burn=5)
+        assert outcome.status.ok
+        assert np.isfinite(posterior.full()).all()
