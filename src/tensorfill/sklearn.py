@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.api import complete
-from tensorfill.choose.defaults import default_prior, default_smooth, prior_for, unit_mode
+from tensorfill.choose.defaults import default_prior, default_smooth, prior_for
 from tensorfill.choose.newrows import Rows
+from tensorfill.data.facts import smooth_modes, unit_mode
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
 from tensorfill.data.units import Units
@@ -107,6 +108,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             # three samples are not three colours, for which total variation would take a mode of three
             tv=0.0 if len(T) == 3 else None,
             passes=0,  # only the low-rank model itself can be carried over to new samples
+            candidates=("low-rank", "field"),
         )
         self.factors_ = list(self.completion_.model.factors[1:])
         self.n_iter_ = max(1, self.completion_.iterations)
@@ -151,7 +153,8 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         gaps = missing.reshape(len(T), -1).any(axis=1)
         out = np.array(T)
         if gaps.any():
-            estimate = self._rows.estimate(self._rows.fit((T[gaps] - self.center_) / self.scale_))
+            Z = (T[gaps] - self.center_) / self.scale_
+            estimate = self._rows.estimate(self._rows.fit(Z), Z)
             out[missing] = (estimate * self.scale_ + self.center_)[missing[gaps]]
         return out
 
@@ -197,7 +200,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _smooth(self, obs: Observations, prior: NumericalPrior | str | None) -> dict[int, float]:
         """{mode: rho} without the first mode, whose samples have no order."""
         if self.smooth is None:
-            found = default_smooth(obs, prior_for(obs, prior))
+            found = default_smooth(obs, prior_for(obs, prior), smooth_modes(obs))
             return {n: rho for n, rho in found.items() if n != 0}
         if not isinstance(self.smooth, Mapping):
             return {n: float(self.smooth) for n in range(1, obs.ndim)}

@@ -40,7 +40,7 @@ def test_rows_of_a_converged_run_are_found_again(rng):
     assert done.status is tfl.Status.CONVERGED
     rows = Rows(done)
     np.testing.assert_allclose(rows.fit(T), done.factors[0], atol=1e-3 * np.abs(done.factors[0]).max())
-    np.testing.assert_allclose(rows.estimate(rows.fit(T)), done.estimate, atol=1e-3 * np.nanstd(T))
+    np.testing.assert_allclose(rows.estimate(rows.fit(T), T), done.estimate, atol=1e-3 * np.nanstd(T))
 
 
 def test_the_penalties_are_those_of_the_run_total_variation_included():
@@ -56,15 +56,15 @@ def test_the_penalties_are_those_of_the_run_total_variation_included():
 
 def test_a_run_smooth_along_the_first_mode_is_refused():
     done = tfl.complete(samples.cube((8, 5, 6)), smooth={0: 1.0}, rank=1, prior="normal", held_out=0.0, max_iter=5)
-    with pytest.raises(ValueError, match="first mode must not be smooth"):
+    with pytest.raises(ValueError, match="first mode must have no smoothness"):
         Rows(done)
 
 
 def test_the_estimate_is_the_model_at_the_rows(rng):
     done, _ = fitted("normal", rng)
-    np.testing.assert_allclose(Rows(done).estimate(done.factors[0]), done.estimate, rtol=1e-12)
+    np.testing.assert_allclose(Rows(done).estimate(done.factors[0], done.estimate), done.estimate, rtol=1e-12)
     matrix = tfl.complete(done.estimate[:, :, 0], rank=2, prior="normal", smooth={}, held_out=0.0, max_iter=5)
-    np.testing.assert_allclose(Rows(matrix).estimate(matrix.factors[0]), matrix.estimate, rtol=1e-12)
+    np.testing.assert_allclose(Rows(matrix).estimate(matrix.factors[0], matrix.estimate), matrix.estimate, rtol=1e-12)
 
 
 def test_nothing_known_gives_the_average_row(rng):

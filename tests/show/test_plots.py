@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 import tensorfill as tfl
 from tensorfill.data import samples
 from tensorfill.data.masks import random_entries, random_fibres
+from tensorfill.result.answer import Filled
 from tensorfill.show import card, plots, summary, view
 
 RNG = np.random.default_rng(3)
@@ -70,9 +71,8 @@ def without_objective(done):
     from dataclasses import replace
 
     rows = tuple(replace(row, value=np.nan, held_out=np.nan) for row in done.history)
-    return replace(
-        done, history=tfl.History(rows), prior=None, factors=None, dense=done.estimate, method="other", held_out=np.nan
-    )
+    answer = Filled(done.estimate)
+    return replace(done, history=tfl.History(rows), answer=answer, tried=(), method="other", held_out=np.nan)
 
 
 # --- plot ---------------------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ def test_intervals_lie_around_an_estimate_refined_after_the_fit(results):
     done, _ = results["slices"]
     where = np.argwhere(~done.observations.mask)
     low, high = summary.interval(done, where)
-    refined = dataclasses.replace(done, dense=done.estimate + 1000.0)
+    refined = done.with_estimate(done.estimate + 1000.0)
     np.testing.assert_allclose(summary.interval(refined, where), (low + 1000, high + 1000), rtol=1e-6)
     found = summary.spread(refined)
     assert ((found.low <= found.mean) & (found.mean <= found.high)).all()

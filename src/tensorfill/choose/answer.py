@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.blend import Decision
+from tensorfill.choose.blend import Decision, single
 from tensorfill.choose.candidates.base import Candidate, Fitted
 from tensorfill.choose.contest import Contest, ends
 from tensorfill.data.facts import Facts, unit_mode
@@ -38,10 +38,8 @@ def from_one(candidate: Candidate, obs: Observations, facts: Facts, run: Run, me
 
 
 def from_contest(contest: Contest, decision: Decision, run: Run, method: str) -> Completion:
-    """The winner, or the parts of the blend, fitted to everything; if the contest was cut short, what it has."""
+    """The winner, or the parts of the blend, fitted to everything."""
     obs, facts = contest.obs, contest.facts
-    if contest.ended is not None:
-        return _cut_short(contest, decision, run, method)
     count = len(decision.entries)
     fits = [e.candidate.fit(obs, facts, _part(run, k, count)) for k, e in enumerate(decision.entries)]
     heaviest = int(np.argmax([decision.weight_of(e, contest) for e in decision.entries]))
@@ -72,14 +70,14 @@ def _completion(fitted: Fitted, obs: Observations, facts: Facts, run: Run, metho
     )
 
 
-def _cut_short(contest: Contest, decision: Decision, run: Run, method: str) -> Completion:
+def cut_short(contest: Contest, run: Run, method: str) -> Completion:
     """The best candidate so far as one fold left it: there is no time to fit it to everything."""
     best = next((e for e in contest.ranking() if e.fitted is not None), contest.entries[-1])
     assert best.fitted is not None
     assert contest.ended is not None
     done = _completion(best.fitted, contest.obs, contest.facts, run, method)
     errors = _errors(contest, best.predictions) if best.whole else {}
-    tried = leaderboard(contest, decision)
+    tried = leaderboard(contest, single(best) if best.whole else None)
     return replace(done, answer=_inside(done.answer, contest.facts), status=contest.ended, tried=tried, **errors)
 
 
@@ -116,14 +114,14 @@ def _inside(answer: Answer, facts: Facts) -> Answer:
     return Blend((answer,), np.ones((1, 1)), None, low, high)
 
 
-def leaderboard(contest: Contest, decision: Decision) -> tuple[Tried, ...]:
+def leaderboard(contest: Contest, decision: Decision | None) -> tuple[Tried, ...]:
     """Everything that was tried, best first, then what was left out and why."""
     rows = []
     for entry in contest.ranking():
         squares = _squares(contest, entry.predictions)[contest.judges]
         error = float(np.sqrt(squares.mean()))
         chance = float(squares.std() / np.sqrt(len(squares)) / (2 * error)) if error > 0 else 0.0
-        weight = decision.weight_of(entry, contest)
+        weight = 0.0 if decision is None else decision.weight_of(entry, contest)
         rows.append(Tried(entry.candidate.label, error, chance, entry.seconds, weight))
     for entry in (e for e in contest.entries if not e.whole):
         rows.append(Tried(entry.candidate.label, float("nan"), float("nan"), entry.seconds, 0.0, entry.note))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from tensorfill.choose.answer import from_contest, from_one, nothing_missing
+from tensorfill.choose.answer import cut_short, from_contest, from_one, nothing_missing
 from tensorfill.choose.blend import decide
 from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.candidates.base import Candidate, refused
@@ -23,9 +24,11 @@ from tensorfill.choose.field import EVALUATIONS
 from tensorfill.choose.given import Given, by_mode
 from tensorfill.data.facts import Facts, look
 from tensorfill.data.observations import Observations
+from tensorfill.interelement.quadratic import QuadraticVariation
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.checks import check_above, check_whole
 from tensorfill.numerical.base import NumericalPrior
+from tensorfill.problem import DataWarning, diagnose
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.base import Solver
 
@@ -87,16 +90,26 @@ class Auto(Method):
         return [name for name in names if getattr(self, name) is not None]
 
     def complete(self, obs: Observations, run: Run) -> Completion:
+        whole, obs = obs, relative_weights(obs)
+        done = self._complete(obs, run)
+        return done if obs is whole else replace(done, observations=whole)
+
+    def _complete(self, obs: Observations, run: Run) -> Completion:
         began = time.monotonic()
         facts, given = look(obs), self._restrictions(obs)
         if obs.nnz == obs.size and not given.anything:
             return nothing_missing(obs, facts, self.name)
         self._refuse_strangers(facts, given)
+        warn_of_empty_slices(obs, facts)
         only = settled(obs, facts, given, run)
         if only is not None:
             return from_one(only, obs, facts, run, self.name)
         contest = Contest.on(obs, facts, given, run)
         contest.hold((cls for _, cls in CANDIDATES.items()), always=ALWAYS)
+        if contest.ended is not None:
+            return cut_short(contest, run, self.name)
+        if not contest.ranking():
+            return from_one(Means(), obs, facts, run, self.name)
         decision = decide(contest, one=given.model)
         left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
         return from_contest(contest, decision, replace(run, seconds=left), self.name)
@@ -134,6 +147,20 @@ class Auto(Method):
             words = "; ".join(f"{name}: {why}" for name, why in reasons.items())
             msg = f"no candidate can make use of what was given ({words}). Give less."
             raise ValueError(msg)
+
+
+def relative_weights(obs: Observations) -> Observations:
+    """Weights by their mean: only how they relate counts."""
+    if obs.weights is None:
+        return obs
+    return replace(obs, weights=obs.weights / obs.weights.mean())
+
+
+def warn_of_empty_slices(obs: Observations, facts: Facts) -> None:
+    """Once for the whole run, of slices that nothing speaks for: not of those that lie between smooth neighbours."""
+    tied = dict.fromkeys(facts.smooth, QuadraticVariation(1.0))
+    for line in diagnose(obs, 0, tied):
+        warnings.warn(line, DataWarning, stacklevel=5)
 
 
 def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidate | None:

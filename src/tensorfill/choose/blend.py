@@ -16,6 +16,7 @@ Array = NDArray[Any]
 PARTS = 6  # of the best candidates that may be blended
 SMALLEST = 0.04  # weights below are dropped: a part costs a fit
 ENOUGH = 40  # held-out entries of a kind of gap before it gets weights of its own
+TRIFLE = 0.005  # of the loss: a part that saves less is not worth a fit
 HALVES = 4  # cross-fits by which a blend must prove itself
 DRAWS = (0.01, 0.1, 1.0)  # how strongly weights are drawn to even ones, among those as good as the best: cross-fitted
 
@@ -73,6 +74,8 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
     draw = min(DRAWS, key=lambda draw: crossed[draw])
     if not crossed[draw] < _loss(P[:, 0], t, w):
         return None
+    keep = worth_their_fit(contest, entries, P, even, draw)
+    entries, P, even = [entries[j] for j in keep], P[:, keep], even[keep]
     weights = np.tile(convex(P, t, w, even, draw), (len(GAPS), 1))
     for k in range(len(GAPS)):
         here = kinds == k
@@ -81,6 +84,18 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
             weights[k] = convex(P[here], t[here], w[here], even, draw)
     used = [j for j in range(len(entries)) if weights[:, j].max() > 0]
     return Decision(tuple(entries[j] for j in used), weights[:, used])
+
+
+def worth_their_fit(contest: Contest, entries: list[Entry], P: Array, even: Array, draw: float) -> list[int]:
+    """The parts without which, cross-fitted, the loss would rise by more than a trifle; the costliest first."""
+    t, w = contest.truth[contest.judges], contest.weight[contest.judges]
+    keep = list(range(len(entries)))
+    least = crossfitted(P, t, w, even, draw)
+    for j in sorted(keep, key=lambda j: -entries[j].candidate.cost(contest.facts)):
+        rest = [k for k in keep if k != j]
+        if rest and crossfitted(P[:, rest], t, w, even[rest], draw) <= (1 + TRIFLE) * least:
+            keep = rest
+    return keep
 
 
 def crossfitted(P: Array, t: Array, w: Array, even: Array, draw: float, here: Array | None = None) -> float:

@@ -49,10 +49,12 @@ class Rows:
         information, entry = stiffness(obs, prior)
         self._curvature = information / entry ** (2 * obs.ndim)
         self._ridge = self.penalty.rho if isinstance(self.penalty, Ridge) else 0.0
+        self.units = done.units
 
     def check(self, T: Array) -> None:
         """A sentence if slices T (k, I_2, ..., I_N), NaN = missing, have values that the prior cannot produce."""
-        Observations.from_dense(T).check_domain(self.prior.t_domain, type(self.prior).__name__)
+        level, scale = self._level_and_scale(T)
+        Observations.from_dense((T - level) / scale).check_domain(self.prior.t_domain, type(self.prior).__name__)
 
     def fit(self, T: Array) -> Array:
         """The rows (k, R) of slices T (k, I_2, ..., I_N), NaN = missing; the average row where nothing is known."""
@@ -61,18 +63,40 @@ class Rows:
             out[i] = self._row(T[i : i + 1]) if not np.isnan(T[i]).all() else self.average
         return out
 
-    def estimate(self, rows: Array) -> Array:
-        """The model's mean for rows (k, R): (k, I_2, ..., I_N)."""
-        shape = tuple(len(A) for A in self.factors[1:])
-        out = np.empty((len(rows), *shape))
+    def estimate(self, rows: Array, T: Array) -> Array:
+        """The model's mean for rows (k, R) of slices T (k, I_2, ..., I_N): shape of T."""
+        out = np.empty(T.shape)
         for i, a in enumerate(rows):  # one at a time: the same bits whatever stands beside it
             out[i] = self.prior.mean(_slice(a, self.factors[1:]))
-        return out
+        level, scale = self._level_and_scale(T)
+        return level + scale * out
+
+    def _level_and_scale(self, T: Array) -> tuple[Any, Any]:
+        """Units of the fit for slices T (k, I_2, ..., I_N), in shapes that broadcast to it. Where slices of the first
+        mode have units of their own, so have the new ones: their own mean and spread, or those of a usual slice.
+        """
+        units = self.units
+        if units is None:
+            return 0.0, 1.0
+        if units.mode:
+            along = [-1 if n == units.mode else 1 for n in range(T.ndim)]
+            return units.level.reshape(along), units.scale.reshape(along)
+        if not units.own:
+            return float(units.level[0]), float(units.scale[0])
+        flat = T.reshape(len(T), -1)
+        count = (~np.isnan(flat)).sum(axis=1)
+        mean = np.nansum(flat, axis=1) / np.maximum(count, 1)
+        spread = np.sqrt(np.nansum((flat - mean[:, None]) ** 2, axis=1) / np.maximum(count, 1))
+        level = np.where(count > 0, mean, np.median(units.level))
+        scale = np.where((count > 1) & (spread > 0), spread, np.median(units.scale))
+        ones = (-1, *[1] * (T.ndim - 1))
+        return level.reshape(ones), scale.reshape(ones)
 
     def problem(self, T: Array) -> Problem:
         """The objective of one slice T (1, I_2, ..., I_N) as a function of its row; constants left out."""
+        level, scale = self._level_and_scale(T)
         return Problem(
-            Observations.from_dense(T),
+            Observations.from_dense((T - level) / scale),
             rank=len(self.average),
             prior=self.prior,
             interelement={} if self.penalty is None else {0: self.penalty},

@@ -20,6 +20,7 @@ Array = NDArray[Any]
 CHANNELS = 4  # a mode of up to four entries is a set of channels (grey and alpha, RGB, CMYK), not a line of positions
 FEW = 10  # entries below which a mean or a spread says little
 ALIKE = 0.6  # near entries that differ by less than this part of what far ones do: a smooth mode
+ORDERLY = 0.8  # above, the mean of two neighbours is no nearer than the mean of all: 1.5 x 0.8 > 1 with noise alone
 SHORTEST_LINE = 8  # a mode shorter than this has no near and far
 LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
 SMALLEST_PICTURE = 16  # pixels along each side
@@ -64,8 +65,8 @@ class ModeFacts:
 
     @property
     def ordered(self) -> bool:
-        """Are neighbours more alike than others at all, so that it may serve to look at them?"""
-        return self.length > CHANNELS and self.pairs >= FEW and self.rough < 1.0
+        """Are neighbours so much more alike than others that it may serve to look at them?"""
+        return self.length > CHANNELS and self.pairs >= FEW and self.rough < ORDERLY
 
 
 @dataclass(frozen=True)

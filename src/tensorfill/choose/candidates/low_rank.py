@@ -37,13 +37,14 @@ Array = NDArray[Any]
 
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 LADDER = (1, 2, 3, 4, 6, 8, 12, 18, 26, 38, 55, 80)
-STIFFER = (10.0, 100.0)  # times the default ridge, for the rank that did best
+SOFTER = (1e-2, 1e-4, 1e-8)  # times the default ridge, for the rank that did best
+STIFFER = (10.0, 100.0)
 SMOOTHER = (10.0, 100.0)  # times the default smoothness
 STARTS = 2  # fits from different starts that may be averaged
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 BURSTS = 4  # patience with L-BFGS-B, whose one iteration here is a burst of many
 ASIDE = 0.1  # of the entries, to know when to stop
-FEWEST = 8  # with fewer entries nothing can be set aside
+FEWEST = 60  # with fewer entries none can be spared to know when to stop
 LAST = 4  # the last fit, to all entries, goes on for a quarter of the iterations that led there
 
 
@@ -212,8 +213,18 @@ class _Climb:
         self._seen(now, (yield now))
 
     def stiffness(self) -> Search:
-        """Stiffer ridges; under each there is room for more components."""
-        for times in () if self.given.ridge is not None else STIFFER:
+        """Softer ridges, down to none for data without noise; or else stiffer ones, under which there is room for more
+        components.
+        """
+        if self.given.ridge is not None:
+            return
+        for times in SOFTER:
+            now = replace(self.best, stiffer=times)
+            if not self._seen(now, (yield now)):
+                break
+        if self.best.stiffer < 1:
+            return
+        for times in STIFFER:
             now = replace(self.best, stiffer=times)
             if not self._seen(now, (yield now)):
                 return
