@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,23 +13,11 @@ from tensorfill.choose.defaults import prior_for
 from tensorfill.data.files import FileError, Loaded
 from tensorfill.data.formats.cells import WHOLE
 from tensorfill.data.formats.long import dim_names
-from tensorfill.data.formats.output import check_place
 from tensorfill.data.observations import Observations
 from tensorfill.numerical import PRIORS
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import did_you_mean
 from tensorfill.terminal import BAD_USAGE, Problem
-
-
-def check_free(path: str, *, store: bool = False) -> None:
-    """Is there a directory to write to, and may we?"""
-    target = Path(os.path.realpath(path))
-    if path == "-" or (target.exists() and not target.is_file() and not target.is_dir()):
-        return
-    check_place(target, store=store)
-    if not os.access(target.parent, os.W_OK):
-        raise PermissionError(13, "permission denied", path)
-
 
 LOWEST = {"rank": 1, "max_iter": 1, "seed": 0}
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tensorfill.api import complete, settings_of
-from tensorfill.cli.checks import (
-    check_effort,
-    check_free,
-    check_numbers,
-    coordinates,
-    mode_and_weight,
-    number_or_text,
-    prior_of,
-)
+from tensorfill.cli.checks import check_effort, check_numbers, coordinates, mode_and_weight, number_or_text, prior_of
+from tensorfill.cli.outputs import check_outputs, numbers, write_bars
 from tensorfill.cli.progress import Progress, planned
-from tensorfill.data.files import FileError, FileWarning, Loaded, format_of, read, read_list, read_mask, write
+from tensorfill.data.atomic import lost
+from tensorfill.data.files import FileWarning, Loaded, format_of, read, read_list, read_mask, write
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
@@ -37,7 +30,6 @@ from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
 
 LEVEL = 0.9  # of --error-bars
-TRIAL = 4_000_000  # up to so many entries the output is tried out before the fit
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,7 @@ class Job:
                 settings["prior"] = prior_of(self.prior, obs)
         with as_problem(BAD_DATA):
             indices = self.places(loaded)
-            self.check_out(loaded, obs, indices)
+            check_outputs(self, loaded, obs, indices)
             self.check_gaps(obs)
             with noting(DataWarning) as warned:
                 done = self.fit(obs, settings)
@@ -110,6 +102,10 @@ class Job:
     def settings(self) -> dict[str, Any]:
         """The settings of the method that were given; refuses what does not go together."""
         self._check_streams()
+        outputs = {"-o": self.out, "--report": self.report, "--error-bars": self.error_bars}
+        inputs = {"the input": self.source, "the mask": self.mask, "the list of --at": self.at}
+        if clash := lost({**outputs, "--checkpoint": self.checkpoint}, inputs):
+            raise Problem(clash, BAD_USAGE)
         check_effort(self.effort)
         if self.effort == "best" and self.method not in ("auto", "auto-best"):
             msg = f"--effort best belongs to --method auto; got --method {self.method}."
@@ -183,35 +179,6 @@ class Job:
         listed = read_list(self.at, loaded)
         with naming(self.at, "read"):
             return coordinates(listed, loaded)
-
-    def check_out(self, loaded: Loaded, obs: Observations, indices: Any) -> None:
-        """Refuse before the fit, not after an hour of it, what cannot be written."""
-        with naming(self.out, "write"):
-            kind = choose_out(self.out, loaded, self.out_format)
-            if self.out == "-" and not kind.streams:
-                msg = f"{kind.title} cannot be sent through a stream; give a file name."
-                raise FileError(msg)
-            if self.unrounded and kind.whole:
-                msg = f"{kind.title} holds whole numbers, and --unrounded makes fractions; write .npy, .csv or .tif."
-                raise FileError(msg)
-            check_free(self.out, store=kind.name == "zarr")
-            if indices is not None:
-                kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
-            elif kind.streams and loaded.size <= TRIAL:
-                dtype = loaded.dtype
-                trial = loaded.restore(obs.dense(fill=float(np.median(obs.values)), dtype=np.float64))
-                kind.write(io.BytesIO(), trial.astype(dtype, copy=False), loaded)
-        if self.error_bars is not None:
-            with naming(self.error_bars, "write"):
-                kind = choose_out(self.error_bars, loaded, None)
-                if kind.whole:
-                    msg = f"{kind.title} holds whole numbers, and error bars are fractions; write .npy, .csv or .tif."
-                    raise FileError(msg)
-                check_free(self.error_bars, store=kind.name == "zarr")
-        for other in (self.report, self.checkpoint):
-            if other is not None:
-                with naming(other, "write"):
-                    check_free(other)
 
     def check_gaps(self, obs: Observations) -> None:
         """Refuse data without a gap: most likely the gaps were not told."""
@@ -306,21 +273,3 @@ def noting(*kinds: type[Warning]) -> Iterator[list[str]]:
         warnings.simplefilter("always")
         yield notes
         notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kinds))
-
-
-def numbers(done: Completion) -> Any:
-    """What is known and the model's mean elsewhere, full shape: not rounded, whatever the data are."""
-    out = np.array(done.estimate, dtype=np.float64)
-    out.reshape(-1)[done.observations.flat] = done.observations.values
-    return out
-
-
-def write_bars(path: str, done: Completion, loaded: Loaded) -> None:
-    """How far the truth may be from each number, as floats: the longer side of the interval, which ends where the
-    data can.
-    """
-    assert done.bars is not None
-    (low, high), middle = done.interval, numbers(done)
-    reach = np.maximum(high - middle, middle - low).astype(done.bars.half.dtype)
-    like = replace(loaded.floating(reach.dtype), values=reach, mask=None, indices=None, values_coo=None)
-    write(path, reach, like)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tensorfill.data.atomic import replacing
-from tensorfill.data.formats.base import FileError
+from tensorfill.data.formats.base import Array, FileError, Format, Loaded
 from tensorfill.data.formats.opening import is_store
 
 REASONS = {
@@ -32,6 +32,8 @@ REASONS = {
 
 def reason(error: OSError) -> str:
     """What went wrong, in a few words."""
+    if (error.strerror or "").startswith("it is "):  # our own words
+        return str(error.strerror)
     return REASONS.get(error.errno or 0) or error.strerror or str(error)
 
 
@@ -104,6 +106,16 @@ def write_stream(stream: IO[bytes], write: Callable[[Any], None]) -> None:
     write(buffer)
     stream.write(buffer.getbuffer())
     stream.flush()
+
+
+def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None:
+    """Write `values` as `kind` would, and throw it away: what it cannot hold is refused now, not after the fit."""
+    if kind.streams:
+        kind.write(io.BytesIO(), values, like)
+        return
+    target = Path(os.path.realpath(path))
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".part") as room:
+        kind.write_path(Path(room) / target.name, values, like)
 
 
 @contextmanager

@@ -83,6 +83,14 @@ def _packable(array: Array, encoding: dict[str, Any]) -> Array:
     return (packed * scale + offset).astype(array.dtype)
 
 
+def check_names(dataset: Any, title: str) -> None:
+    """Refuse names that the file would take for a path inside it."""
+    for name in (*dataset.variables, *dataset.dims):
+        if "/" in str(name):
+            msg = f"{title} has no '/' in a name; got {str(name)!r}. Rename it, or write .csv, .parquet or .npy."
+            raise FileError(msg)
+
+
 @FORMATS.register("netcdf")
 class NetCDF(Format):
     """NetCDF 3 through SciPy, NetCDF 4 through h5netcdf."""
@@ -112,6 +120,7 @@ class NetCDF(Format):
             {"u1": np.int16, "u2": np.int32, "u4": np.float64}.get(array.dtype.str[1:]) if engine == "scipy" else None
         )
         dataset = filled_dataset(array if wider is None else array.astype(wider), like)
+        check_names(dataset, "NetCDF")
         try:
             dataset.to_netcdf(path, engine=engine)
         except (ValueError, TypeError) as error:
@@ -152,6 +161,7 @@ class Zarr(Format):
     def write_path(self, path: Path, array: Array, like: Loaded) -> None:
         attempt_import("zarr", "writing Zarr", "xarray")
         dataset = filled_dataset(array, like)
+        check_names(dataset, "Zarr")
         version = like.extra.get("zarr_format", 2)  # version 3 knows no text labels yet
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*does not have a Zarr V3 specification")  # it was so before

@@ -1,0 +1,122 @@
+"""What a run may write over, and what it must not."""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+from test_cli import run
+
+import tensorfill as tfl
+from tensorfill.data.atomic import obstacle, replacing
+from tensorfill.show.report import write_report
+from tensorfill.solvers.loop import Stopping
+
+QUICK = ("--method", "halrtc", "--max-iter", 2)
+OPTIONS = {"--report": "r.html", "--error-bars": "e.npy", "--checkpoint": "c.npz"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    T = np.outer(rng.uniform(1, 2, 20), rng.uniform(1, 2, 15))
+    mask = rng.random(T.shape) < 0.8
+    np.save("in.npy", T)
+    np.save("mask.npy", mask)
+    return tmp_path
+
+
+def files(folder):
+    """Everything there, and what kind it is."""
+    return {p.name: (p.read_bytes() if p.is_file() else stat.S_IFMT(p.lstat().st_mode)) for p in folder.iterdir()}
+
+
+@pytest.mark.parametrize("option", ["-o", *OPTIONS])
+@pytest.mark.parametrize("victim", ["in.npy", "./in.npy", "mask.npy", "link.npy", "hard.npy"])
+def test_no_output_takes_the_place_of_an_input(folder, option, victim, capsys):
+    os.symlink("in.npy", "link.npy")
+    os.link("mask.npy", "hard.npy")
+    before = files(folder)
+    outs = ("-o", "out.npy", option, victim) if option != "-o" else ("-o", victim)
+    assert run("complete", "in.npy", "--mask", "mask.npy", *outs, *QUICK) == 2
+    assert files(folder) == before
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"{option} {victim} is" in said
+    assert "which would be lost" in said
+
+
+@pytest.mark.parametrize("one", ["-o", *OPTIONS])
+@pytest.mark.parametrize("two", OPTIONS)
+def test_no_two_outputs_are_one_file(folder, one, two, capsys):
+    if one == two:
+        return
+    before = files(folder)
+    outs = ("-o", "same.npy") if one == "-o" else ("-o", "out.npy", one, "same.npy")
+    assert run("complete", "in.npy", "--mask", "mask.npy", *outs, two, "./same.npy", *QUICK) == 2
+    assert files(folder) == before
+    assert "name another file for one of them" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("kind", ["fifo.npy", "folder.npy", "link to fifo.npy", "link to folder.npy"])
+def test_what_is_no_file_is_not_replaced_by_one(folder, option, kind, capsys):
+    os.mkfifo("fifo.npy")
+    os.mkdir("folder.npy")
+    os.symlink("fifo.npy", "link to fifo.npy")
+    os.symlink("folder.npy", "link to folder.npy")
+    before = files(folder)
+    assert run("complete", "in.npy", "--mask", "mask.npy", "-o", "out.npy", option, kind, *QUICK) == 1
+    assert files(folder) == before
+    said = capsys.readouterr().err
+    assert f"cannot write {kind}: it is a " in said
+
+
+def test_the_library_does_not_replace_devices_either(folder):
+    os.mkfifo("fifo")
+    T = np.where(np.load("mask.npy"), np.load("in.npy"), np.nan)
+    done = tfl.complete(T, method="halrtc", max_iter=2)
+    problem = tfl.Problem(tfl.observe(T), rank=1)
+    for write in (
+        done.save,
+        lambda path: write_report(done, path),
+        lambda path: tfl.solve(problem, stopping=Stopping(max_iter=1), checkpoint=path),
+    ):
+        for place, word in (("fifo", "a pipe"), (".", "a directory")):
+            with pytest.raises(OSError, match=f"it is {word}"):
+                write(place)
+    assert obstacle("/dev/null") == "a device"
+    assert obstacle("in.npy") == obstacle("nothing here") == ""
+    assert stat.S_ISFIFO(os.stat("fifo").st_mode)
+    assert sorted(os.listdir()) == ["fifo", "in.npy", "mask.npy"]
+
+
+def test_a_link_goes_on_pointing_at_the_file_that_changes(folder):
+    os.mkdir("deep")
+    os.symlink("deep/real.txt", "link.txt")
+    for text in (b"one", b"two"):
+        with replacing("link.txt") as file:
+            file.write(text)
+        assert os.path.islink("link.txt")
+        with open("deep/real.txt", "rb") as file:
+            assert file.read() == text
+    assert os.listdir("deep") == ["real.txt"]
+
+
+def test_a_device_can_be_written_to_on_purpose(folder):
+    assert run("complete", "in.npy", "--mask", "mask.npy", "-o", "/dev/null", "--format", "npy", *QUICK) == 0
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.parametrize("ending", [".nc", ".zarr"])
+def test_names_that_a_format_has_no_room_for_are_refused_before_the_fit(folder, ending, monkeypatch, capsys):
+    pytest.importorskip("h5netcdf")
+    rows = [f"{i},{j},{i + j}" for i in range(6) for j in range(5) if (i + j) % 4]
+    with open("t.csv", "w") as file:
+        file.write("x,y,km/h\n" + "\n".join(rows) + "\n")
+    monkeypatch.setattr("tensorfill.cli.job.complete", lambda *a, **k: pytest.fail("it came to the fit"))
+    assert run("complete", "t.csv", "--dims", "x,y", "--value", "km/h", "-o", f"out{ending}", *QUICK) == 1
+    assert f"cannot write out{ending}: " in (said := capsys.readouterr().err)
+    assert "no '/' in a name; got 'km/h'" in said
+    assert sorted(os.listdir()) == ["in.npy", "mask.npy", "t.csv"]
