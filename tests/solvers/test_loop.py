@@ -1,6 +1,7 @@
 """The loop: stopping, best state, NaN guard, Ctrl-C, checkpoint and resume to the bit."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from problems import make_problem
 
 import tensorfill as tfl
+from tensorfill.data.atomic import CheckpointWarning
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, State
 from tensorfill.solvers.loop import Stopping, run
@@ -172,3 +174,31 @@ def test_stopping_is_checked():
     for bad in ({"max_iter": -1}, {"tol": -1}, {"seconds": 0}, {"patience": 0}):
         with pytest.raises(ValueError, match="must be"):
             Stopping(**bad)
+
+
+@pytest.mark.parametrize("method", ["solve", "halrtc"])
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(method, tmp_path):
+    place = tmp_path / "gone" / "run.npz"
+    place.parent.mkdir()
+
+    def remove(state, history):
+        shutil.rmtree(place.parent, ignore_errors=True)
+
+    problem, _ = make_problem("normal")
+    kw = {"callback": remove, "checkpoint": place}
+    run_it = {
+        "solve": lambda: tfl.solve(problem, stopping=tfl.Stopping(max_iter=3, tol=0), **kw),
+        "halrtc": lambda: tfl.complete(problem.observations, method="halrtc", max_iter=3, **kw),
+    }
+    with pytest.warns(CheckpointWarning, match=r"run\.npz cannot be written \(No such file or dir.*; the run goes on"):
+        done = run_it[method]()
+    assert np.isfinite(done.estimate).all()
+    assert done.iterations >= 1
+
+
+def test_a_checkpoint_that_never_can_be_is_refused_before_the_first_step(tmp_path):
+    problem, _ = make_problem("normal")
+    with pytest.raises(OSError, match="it is a directory"):
+        tfl.solve(problem, checkpoint=tmp_path)
+    with pytest.raises(OSError, match="no such directory"):
+        tfl.solve(problem, checkpoint=tmp_path / "none" / "run.npz")

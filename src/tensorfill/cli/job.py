@@ -17,7 +17,7 @@ from tensorfill.api import complete, settings_of
 from tensorfill.cli.checks import check_effort, check_numbers, coordinates, mode_and_weight, number_or_text, prior_of
 from tensorfill.cli.outputs import check_outputs, numbers, write_bars
 from tensorfill.cli.progress import Progress, planned
-from tensorfill.data.atomic import lost
+from tensorfill.data.atomic import CheckpointWarning, lost
 from tensorfill.data.files import FileWarning, Loaded, format_of, read, read_list, read_mask, write
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
@@ -82,7 +82,7 @@ class Job:
             indices = self.places(loaded)
             check_outputs(self, loaded, obs, indices)
             self.check_gaps(obs)
-            with noting(DataWarning) as warned:
+            with noting(DataWarning, CheckpointWarning) as warned:
                 done = self.fit(obs, settings)
             self.write(done, loaded, indices)
             if self.error_bars is not None and done.bars is not None:

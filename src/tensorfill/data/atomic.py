@@ -6,10 +6,13 @@ import errno
 import os
 import stat
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
 
 KINDS = {
     stat.S_IFDIR: "a directory",
@@ -57,6 +60,28 @@ def same_file(one: str, two: str) -> bool:
         return os.path.samefile(one, two)
     except OSError:
         return os.path.realpath(one) == os.path.realpath(two)
+
+
+class CheckpointWarning(UserWarning):
+    """A file to go on from could not be written; the run goes on."""
+
+
+def check_keeping(path: str | Path) -> None:
+    """An OSError where `keep` could never write: before the run, not in the middle of it."""
+    refuse_obstacle(path)
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such directory", os.fspath(folder))
+
+
+def keep(path: str | Path, arrays: Mapping[str, Any]) -> None:
+    """Write arrays (npz) to go on from later. The run can do without: where that fails, a warning names the file."""
+    try:
+        with replacing(path) as file:
+            np.savez(file, **arrays)
+    except OSError as error:
+        msg = f"checkpoint {path} cannot be written ({error.strerror or error}); the run goes on without it."
+        warnings.warn(msg, CheckpointWarning, stacklevel=3)
 
 
 @contextmanager

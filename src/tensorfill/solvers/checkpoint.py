@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.data.atomic import replacing
+from tensorfill.data.atomic import keep
 from tensorfill.result.record import Row, Status
 from tensorfill.solvers.base import State
 
@@ -51,7 +51,7 @@ class Memory:
 
 
 def save(path: Path, memory: Memory, fingerprint: str, rng: np.random.Generator) -> None:
-    """Write the run to `path` (npz), replacing what is there in one move."""
+    """Write the run to `path` (npz), replacing what is there in one move; a warning where that cannot be."""
     arrays = {f"state/{k}": v for k, v in memory.state.arrays.items()}
     best = memory.best
     if best is not None and best is not memory.state:
@@ -71,8 +71,7 @@ def save(path: Path, memory: Memory, fingerprint: str, rng: np.random.Generator)
         "rng": rng.bit_generator.state,
     }
     arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-    with replacing(path) as file:
-        np.savez(file, **arrays)  # type: ignore[arg-type]
+    keep(path, arrays)
 
 
 def load(path: Path, fingerprint: str, rng: np.random.Generator) -> Memory:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tensorfill.data.atomic import check_keeping
 from tensorfill.result.record import History, Row, Status
 from tensorfill.solvers.base import Procedure, State
 from tensorfill.solvers.checkpoint import Memory, load, save
@@ -79,6 +80,8 @@ def run(
     """
     stopping = stopping or Stopping()
     path = None if checkpoint is None else Path(checkpoint)
+    if path:
+        check_keeping(path)
     memory = load(path, fingerprint, rng) if path and resume and path.exists() else None
     clock = Clock(memory.seconds if memory else 0.0)
     status = memory.status if memory else None
