@@ -81,7 +81,7 @@ def test_saved_and_loaded(tmp_path):
     done.save(tmp_path / "run.npz")
     again = tfl.Completion.load(tmp_path / "run.npz")
     np.testing.assert_array_equal(again.error_units.scale, done.error_units.scale)
-    assert again.tried == done.tried
+    assert str(again.tried) == str(done.tried)
     assert str(again.facts) == str(done.facts)
     assert again.quality == done.quality
     np.testing.assert_array_equal(again.estimate, done.estimate)

@@ -43,6 +43,24 @@ class Decision:
 
 
 def decide(contest: Contest, *, one: bool = False) -> Decision:
+    """What the contest says, and for slices never seen, of which it may have no example, only who knows of such."""
+    decision = _decide(contest, one=one)
+    unseen = len(GAPS) - 1
+    example = np.count_nonzero(contest.judges & (contest.kinds == unseen)) >= ENOUGH
+    knows = np.array([e.candidate.knows_unseen for e in decision.entries])
+    if example or knows.all() or GAPS[unseen] not in contest.facts.gaps:
+        return decision
+    weights, entries = decision.weights.copy(), decision.entries
+    if not (weights[unseen] * knows).any():
+        means = next(e for e in contest.ranking() if e.candidate.knows_unseen)
+        weights, entries = np.hstack([weights, np.zeros((len(GAPS), 1))]), (*entries, means)
+        knows = np.append(np.zeros(len(knows), dtype=bool), True)
+        weights[unseen, -1] = 1.0
+    weights[unseen] = weights[unseen] * knows / (weights[unseen] * knows).sum()
+    return Decision(entries, weights)
+
+
+def _decide(contest: Contest, *, one: bool) -> Decision:
     """The best candidate (if `one`), or the blend of the best that beats it on entries neither was fitted to; the means
     unless that is better than they are by more than chance.
     """

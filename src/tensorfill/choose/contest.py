@@ -35,6 +35,7 @@ FEW = 5000  # with fewer, one split leaves too much to chance
 TURNS, FOLDS = 6, 3  # folds for a handful, and for few
 JUDGE = 2 / 3  # of the held-out entries choose; the others are kept for the error that is reported
 BUDGET = {"quick": 0.01, "normal": 0.04, "best": 0.3}  # seconds of trials per square root of the observations
+FEW_FAMILIES = 4.0  # times the budget where what was given leaves one or two families: they have all of it
 LARGEST_PART = 0.15  # of the budget, for one fit of one candidate
 CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
 SURE = 2.0  # standard errors by which one must be ahead of another to be called better
@@ -122,24 +123,23 @@ class Contest:
         self.judges = np.random.default_rng([self.run.seed, 4]).random(len(self.truth)) < JUDGE
         if self.judges.all() or not self.judges.any():
             self.judges[: max(1, len(self.judges) // 2)] = True
-        self.budget = BUDGET[self.given.effort] * float(np.sqrt(self.obs.nnz))
+        few = FEW_FAMILIES if self.given.model else 1.0
+        self.budget = few * BUDGET[self.given.effort] * float(np.sqrt(self.obs.nnz))
         self.left = self.budget
 
     # --- trying -------------------------------------------------------------------------------------------------
 
     def hold(self, families: Iterable[type[Candidate]], *, always: frozenset[str]) -> None:
         """Try the first variant of every family, cheapest first, then further variants of the family that leads, as
-        long as the budget lasts; the first ones of those in `always`, and of any if the user named some, whatever they cost.
+        long as the budget lasts; the first ones of those in `always` (of all, if the user gave something that leaves
+        few) whatever they cost.
         """
         able = []
         for cls in families:
             why = refused(cls, self.facts, self.given)
             if why is None:
-                able.append(
-                    Family(
-                        cls.search(self.facts, self.given), cls.first, sure=self.given.anything or cls.name in always
-                    )
-                )
+                sure = self.given.anything or cls.name in always
+                able.append(Family(cls.search(self.facts, self.given), cls.first, sure))
             else:
                 self.left_out[cls.name] = why
         for family in sorted(able, key=lambda family: family.next.cost(self.facts) if family.next else 0.0):

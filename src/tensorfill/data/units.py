@@ -37,12 +37,15 @@ class Units:
         return Units(mode, level, np.where(known, spread, usual))
 
     @staticmethod
-    def of_all(obs: Observations, *, scaled: bool = True) -> Units:
-        """The mean of all observations as level and, if `scaled`, their spread as scale: one unit for all."""
+    def of_all(obs: Observations, *, centred: bool = True, scaled: bool = True) -> Units:
+        """One unit for all: the mean of the observations as level if `centred`, and how far they are from it as scale
+        if `scaled`.
+        """
         t = obs.values.astype(np.float64)
-        spread = float(t.std()) if scaled else 1.0
+        level = float(t.mean()) if centred else 0.0
+        spread = float(np.sqrt(np.mean((t - level) ** 2))) if scaled else 1.0
         full = np.ones(obs.shape[0])
-        return Units(0, full * float(t.mean()), full * (spread if spread > 0 else 1.0))
+        return Units(0, full * level, full * (spread if spread > 0 else 1.0))
 
     @property
     def own(self) -> bool:

@@ -88,9 +88,9 @@ def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
 
 
 def _constant(problem: Problem, rng: np.random.Generator, noise: float) -> list[Array]:
-    x0, _ = typical(problem.observations, problem.prior)
+    x0, typical_size = typical(problem.observations, problem.prior)
     factors = _noise(problem, rng, noise)
-    if x0 == 0:  # a component of zeros would stay zero for ever
+    if abs(x0) <= noise * typical_size:  # a component of almost nothing would stay at zero: it is a saddle
         return factors
     size = abs(x0) ** (1.0 / len(problem.shape))
     for n, A in enumerate(factors):

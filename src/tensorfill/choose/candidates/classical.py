@@ -39,7 +39,8 @@ class Classical(Candidate):
 
     def cost(self, facts: Facts) -> float:
         start, entry, side, iterations = COSTS[self.method]
-        return iterations * (start + facts.size * (entry + side * sorted(facts.shape)[-2]))
+        widest = max(min(length, facts.size / length) for length in facts.shape)  # side of the largest matrix
+        return iterations * (start + facts.size * (entry + side * widest))
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         done = METHODS[self.method]().complete(obs, run)

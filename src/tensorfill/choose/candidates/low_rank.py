@@ -45,6 +45,7 @@ STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 BURSTS = 4  # patience with L-BFGS-B, whose one iteration here is a burst of many
 ASIDE = 0.1  # of the entries, to know when to stop
 FEWEST = 60  # with fewer entries none can be spared to know when to stop
+TRIES = 3  # starts, if the first leads nowhere
 LAST = 4  # the last fit, to all entries, goes on for a quarter of the iterations that led there
 
 
@@ -55,7 +56,9 @@ class LowRank(Candidate):
 
     assumes = "low CP rank under the numerical prior; smooth along the smooth modes"
     weighs = True
+    knows_unseen = True
     takes = frozenset({"prior", "rank", "smooth", "ridge", "solver"})
+    first = 3
 
     given: Given = field(default_factory=Given)
     rank: int = 1
@@ -63,14 +66,14 @@ class LowRank(Candidate):
     smoother: float = 1.0
     start: int = 0
     standardise: int | None = None  # a mode whose slices are centred and scaled, where numbers have no zero
+    centred: bool = True  # is the level taken out of such numbers? It may be part of the low-rank model
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
         apart = facts.uneven if has_no_zero(facts, given) else None
         search = _Climb(cls(given, standardise=apart), given, facts)
+        yield from search.units(facts)
         yield from search.ranks()
-        if apart is not None:
-            yield from search.trying(replace(search.best, standardise=None))
         yield from search.stiffness()
         yield from search.smoothness(facts)
         for start in range(1, STARTS if given.starts is None else given.starts):
@@ -82,6 +85,7 @@ class LowRank(Candidate):
         words += [f"{self.stiffer:g} x ridge"] if self.stiffer != 1 else []
         words += [f"{self.smoother:g} x smooth"] if self.smoother != 1 else []
         words += ["slices standardised"] if self.standardise is not None else []
+        words += [] if self.centred else ["with its level"]
         words += [f"start {self.start}"] if self.start else []
         return ", ".join(words)
 
@@ -121,7 +125,7 @@ class LowRank(Candidate):
             return None
         if self.standardise is not None:
             return Units.of_slices(obs, self.standardise)
-        return Units.of_all(obs, scaled=not isinstance(self.given.prior, NumericalPrior))
+        return Units.of_all(obs, centred=self.centred, scaled=not isinstance(self.given.prior, NumericalPrior))
 
     def _smooth(self, obs: Observations, prior: NumericalPrior, facts: Facts) -> dict[int, float]:
         if self.given.smooth is not None:
@@ -137,9 +141,22 @@ class LowRank(Candidate):
         return Multiplicative() if prior.majoriser and prior.x_domain.low >= 0 else LBFGSB(burst=20, memory=20)
 
     def _fit(self, problem: Problem, smooth: dict[int, float], run: Run) -> Outcome:
+        """From several starts where the first leads nowhere: it may lie at a saddle."""
+        best, least = None, np.inf
+        for k in range(TRIES):
+            now = self._from_start(problem, smooth, run, np.random.default_rng([run.seed, 1 + self.start, k]))
+            value = problem.value(now.state.factors)
+            if best is None or value < least:
+                best, least = now, value
+            few = problem.observations.nnz < FEWEST  # where a fit takes a moment, all starts are tried
+            if now.status in ENDED_EARLY or (now.best_iteration > 0 and not few):
+                break
+        assert best is not None
+        return best
+
+    def _from_start(self, problem: Problem, smooth: dict[int, float], run: Run, rng: np.random.Generator) -> Outcome:
         """To the best on entries set aside, then on for a while with all of them; without any, to convergence."""
         obs, solver = problem.observations, self._solver(problem.prior)
-        rng = np.random.default_rng([run.seed, 1 + self.start])
         longest = STOPPING.max_iter if run.max_iter is None else run.max_iter
         share = ASIDE if self.given.held_out is None else self.given.held_out
         mend = partial(fill_unseen, smooth=smooth)
@@ -158,8 +175,7 @@ class LowRank(Candidate):
         start = mend(kept, first.state.factors)
         left = None if run.seconds is None else max(run.seconds - first.history.rows[-1].seconds, 1e-9)
         steps = min(max(-(-first.best_iteration // LAST), LAST), longest)
-        again = Stopping(max_iter=steps, tol=0.0, seconds=left)
-        last = _run(Fit(problem, solver, start), again, rng, run)
+        last = _run(Fit(problem, solver, start), Stopping(max_iter=steps, tol=0.0, seconds=left), rng, run)
         status = last.status if last.status in ENDED_EARLY else first.status
         return Outcome(last.state, status, first.history, first.best_iteration)
 
@@ -208,9 +224,14 @@ class _Climb:
             if worse == 2:
                 return
 
-    def trying(self, now: LowRank) -> Search:
-        """One more variant."""
-        self._seen(now, (yield now))
+    def units(self, facts: Facts) -> Search:
+        """The lowest rank in every unit: slices standardised, all centred, as they are."""
+        first = replace(self.best, rank=self.ladder[0])
+        ways = [first] if first.standardise is None else [first, replace(first, standardise=None)]
+        if has_no_zero(facts, self.given):
+            ways.append(replace(first, standardise=None, centred=False))
+        for now in ways:
+            self._seen(now, (yield now))
 
     def stiffness(self) -> Search:
         """Softer ridges, down to none for data without noise; or else stiffer ones, under which there is room for more
