@@ -17,6 +17,7 @@ class What(StrEnum):
     interelement = "interelement"
     solvers = "solvers"
     methods = "methods"
+    candidates = "candidates"
     formats = "formats"
 
 
@@ -27,6 +28,7 @@ def first_line(cls: type[Any]) -> str:
 
 def rows(what: What) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """(column names, one row for each)."""
+    from tensorfill.choose.candidates import CANDIDATES
     from tensorfill.data.files import FORMATS
     from tensorfill.interelement import INTERELEMENT
     from tensorfill.methods import METHODS
@@ -43,6 +45,8 @@ def rows(what: What) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     if what is What.methods:
         head = ("method", "reference", "assumes", "use when")
         return head, [(n, c.reference, c.assumes, c.use_when) for n, c in METHODS.items()]
+    if what is What.candidates:
+        return ("candidate", "how", "assumes"), [(n, first_line(c), c.assumes) for n, c in CANDIDATES.items()]
     return ("format", "endings", "what"), [(n, " ".join(c.endings), c.description) for n, c in FORMATS.items()]
 
 

@@ -48,6 +48,10 @@ class Posterior:
     mode: int = 0
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
+    def factors(self, draw: int) -> list[Array]:
+        """The factors of one draw, (I_n, C) each, main effects among the columns."""
+        return np.split(self._stack(draw, steady=False), np.cumsum(self.shape)[:-1])
+
     @property
     def rhat(self) -> float:
         """Split R-hat, the worst of the values traced; near 1 when the halves of the run agree."""

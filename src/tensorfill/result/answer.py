@@ -6,7 +6,7 @@ An answer gives `at(indices)` and `full()`, and packs itself into arrays and JSO
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -130,6 +130,15 @@ class Blend:
             out += self.weights[rows, k] * part.full()
         return np.clip(out, self.low, self.high)
 
+    def std_at(self, indices: Array) -> Array:
+        return self.parts[0].std_at(indices)  # type: ignore[attr-defined]
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        return np.clip(self.parts[0].quantile_at(indices, q), self.low, self.high)  # type: ignore[attr-defined]
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        return np.clip(self.parts[0].sample(m, rng, indices), self.low, self.high)  # type: ignore[attr-defined]
+
     def pack(self) -> Packed:
         arrays: dict[str, Array] = {"weights": self.weights}
         if self.kinds is not None:
@@ -167,6 +176,15 @@ class InUnits:
     def full(self) -> Array:
         return self.units.put_back(self.inner.full())
 
+    def std_at(self, indices: Array) -> Array:
+        return self.units.scale[indices[:, self.units.mode]] * self.inner.std_at(indices)  # type: ignore[attr-defined]
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        return self.units.put_back_at(self.inner.quantile_at(indices, q), indices)  # type: ignore[attr-defined]
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        return self.units.put_back_at(self.inner.sample(m, rng, indices), indices)  # type: ignore[attr-defined]
+
     def pack(self) -> Packed:
         arrays, meta = self.inner.pack()
         return arrays, {"inner": {"kind": self.inner.kind, **meta}, "units": self.units.settings()}
@@ -190,6 +208,15 @@ class Folded:
     def at(self, indices: Array) -> Array:
         return self.inner.at(fold_indices(np.asarray(indices), self.mode, self.period))
 
+    def std_at(self, indices: Array) -> Array:
+        return self.inner.std_at(fold_indices(indices, self.mode, self.period))  # type: ignore[attr-defined]
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        return self.inner.quantile_at(fold_indices(indices, self.mode, self.period), q)  # type: ignore[attr-defined]
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        return self.inner.sample(m, rng, fold_indices(indices, self.mode, self.period))  # type: ignore[attr-defined]
+
     def full(self) -> Array:
         X = self.inner.full()
         shape = (*X.shape[: self.mode], -1, *X.shape[self.mode + 2 :])
@@ -210,6 +237,33 @@ def fold_indices(indices: Array, mode: int, period: int) -> Array:
     """Coordinates (k, N) with the one along `mode` split into which period, and where in it: (k, N + 1)."""
     i = indices[:, mode]
     return np.column_stack([indices[:, :mode], i // period, i % period, indices[:, mode + 1 :]])
+
+
+def factors_of(answer: Answer) -> Factors | None:
+    """The low-rank model behind an answer: its own, that of the heaviest part of a blend that has one, or the last draw
+    of a posterior (for reading: the answer is the mean of all draws). None if there is none.
+    """
+    if isinstance(answer, Factors):
+        return answer
+    if isinstance(answer, Filled):
+        return answer.behind
+    if isinstance(answer, InUnits):
+        found = factors_of(answer.inner)
+        return found if found is None or found.units is not None else replace(found, units=answer.units)
+    if isinstance(answer, Posterior):
+        return Factors(CP(answer.factors(-1)), PRIORS.make("normal"))
+    if isinstance(answer, Blend):
+        order = np.argsort(-answer.weights.mean(axis=0), kind="stable")
+        return next((f for f in (factors_of(answer.parts[k]) for k in order) if f is not None), None)
+    return None
+
+
+def draws_of(answer: Answer) -> Any:
+    """The answer itself if it is a posterior, in whatever units or folds; None if it has no draws."""
+    inner = answer
+    while isinstance(inner, InUnits | Folded | Blend) and len(getattr(inner, "parts", (0,))) == 1:
+        inner = inner.parts[0] if isinstance(inner, Blend) else inner.inner
+    return answer if isinstance(inner, Posterior) else None
 
 
 KINDS: dict[str, Any] = {cls.kind: cls for cls in (Factors, Filled, Blend, InUnits, Folded, Posterior)}

@@ -17,13 +17,15 @@ from tensorfill.data.units import Units
 from tensorfill.models.cp import CP
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
-from tensorfill.result.answer import Answer, Factors, Filled
+from tensorfill.result.answer import Answer, Factors, Filled, draws_of, factors_of
 from tensorfill.result.record import Bars, History, Status, Tried
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[Any]
+
+LEVEL = 0.9  # of the intervals that a posterior gives by itself
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,8 +84,7 @@ class Completion:
 
     def with_estimate(self, X: Array) -> Completion:
         """The same run with its estimate refined to X, full shape; the factors stay those of the fit behind it."""
-        behind = self.answer.behind if isinstance(self.answer, Filled) else self.answer
-        return replace(self, answer=Filled(X, behind if isinstance(behind, Factors) else None))
+        return replace(self, answer=Filled(X, factors_of(self.answer)))
 
     def at(self, indices: ArrayLike) -> Array:
         """The estimate at the coordinates (k, N), without forming the whole tensor: (k,)."""
@@ -104,6 +105,8 @@ class Completion:
     def interval(self) -> tuple[Array, Array]:
         """(low, high), full shape: where the truth lies at `bars.level` of the unknown entries. The known are known."""
         if self.bars is None:
+            if draws_of(self.answer) is not None:
+                return self._central(LEVEL)
             msg = f"this run has no error bars; {self.why_no_bars}."
             raise AttributeError(msg)
         obs = self.observations
@@ -114,16 +117,48 @@ class Completion:
             return low, high
         return self.prior.t_domain.clip(low), self.prior.t_domain.clip(high)
 
+    def _central(self, level: float) -> tuple[Array, Array]:
+        """The central `level` of the posterior."""
+        obs, where = self.observations, np.argwhere(~self.observations.mask)
+        ends = self._draws().quantile_at(where, ((1 - level) / 2, (1 + level) / 2))
+        return _filled(obs, where, ends[0]), _filled(obs, where, ends[1])
+
     def _factors(self) -> Factors:
-        behind = self.answer.behind if isinstance(self.answer, Filled) else self.answer
-        if not isinstance(behind, Factors):
+        found = factors_of(self.answer)
+        if found is None:
             msg = f"method {self.method!r} has no factors here: its answer is {_words(self.answer)}; use done.estimate."
             raise AttributeError(msg)
-        return behind
+        return found
+
+    # --- draws ----------------------------------------------------------------------------------------------------
+
+    def _draws(self) -> Any:
+        found = draws_of(self.answer)
+        if found is None:
+            msg = f'this run has no draws: its answer is {_words(self.answer)}. Use complete(T, method="bayes").'
+            raise AttributeError(msg)
+        return found
+
+    def sample(self, m: int, *, seed: int = 0) -> list[Any]:
+        """m completed data sets in the type of the data, for multiple imputation: observed entries as they are, missing
+        ones drawn from the posterior, noise included.
+        """
+        obs, draws = self.observations, self._draws()
+        where = np.argwhere(~obs.mask)
+        values = draws.sample(m, np.random.default_rng(seed), where)
+        return [replace(self, answer=Filled(_filled(obs, where, row))).completed for row in values]
+
+    @cached_property
+    def std(self) -> Array:
+        """Standard deviation of each missing entry by the posterior, noise included; 0 where observed: full shape."""
+        where = np.argwhere(~self.observations.mask)
+        return _filled(self.observations, where, self._draws().std_at(where), known=0.0)
 
     @property
     def model(self) -> CP:
-        """The low-rank model behind the estimate, in the units of the fit."""
+        """The low-rank model behind the estimate, in the units of the fit; of a blend that of its heaviest part with
+        one, of a posterior its last draw.
+        """
         return self._factors().model
 
     @property
@@ -272,3 +307,10 @@ class Completion:
 def _words(answer: Answer) -> str:
     """What kind of answer it is."""
     return {"dense": "an array", "blend": "a blend of candidates"}.get(answer.kind, f"of kind {answer.kind!r}")
+
+
+def _filled(obs: Observations, where: Array, values: Array, known: float | None = None) -> Array:
+    """Full shape: `values` (k,) at the missing entries `where` (k, N), the data (or `known`) elsewhere."""
+    out = obs.dense(fill=0.0, dtype=np.float64) if known is None else np.full(obs.shape, known)
+    out[tuple(where.T)] = values
+    return out
