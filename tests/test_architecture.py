@@ -17,7 +17,7 @@ PARTS: dict[str, set[str]] = {
     "registry": set(),
     "numerical": {"registry"},
     "data": {"registry", "numerical"},
-    "interelement": {"registry"},
+    "interelement": {"registry", "kernels"},  # how loops are compiled
     "kernels": {"registry"},
     "models": {"registry", "data", "numerical", "kernels"},
     "problem": {"data", "numerical", "interelement", "models", "kernels"},

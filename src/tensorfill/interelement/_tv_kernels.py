@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tensorfill.kernels.compiled import compiled
 
 Array = NDArray[Any]
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _tv_prox_one(y: Array, lam: float, z: Array, knots: Array, cuts: Array) -> None:
     """z = argmin 1/2 |z - y|^2 + lam sum |z_i - z_{i+1}|, by dynamic programming (N. Johnson 2013), O(n).
 
@@ -53,7 +54,7 @@ def _tv_prox_one(y: Array, lam: float, z: Array, knots: Array, cuts: Array) -> N
         z[k] = min(max(z[k + 1], cuts[0, k]), cuts[1, k])
 
 
-@njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def tv_prox_columns(A: Array, lam: float, Z: Array) -> None:
     """Each column of A (n, R) through `_tv_prox_one` in float64, into Z (n, R)."""
     n, R = A.shape
@@ -73,7 +74,7 @@ def tv_prox_columns(A: Array, lam: float, Z: Array) -> None:
 
 # Reassociation lets the sums run in vector lanes, and so does NumPy's way of dividing (no check for 0, which never
 # comes: sizes are >= corner > 0). NaN and infinity keep their meaning, so that guards see them.
-_vectorised = njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+_vectorised = compiled(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
 
 
 @_vectorised

@@ -23,6 +23,7 @@ Array = NDArray[Any]
 SLAB = 8  # rows of reference patches per task: fixed, so that the answer does not depend on the number of threads
 BLOCK = 4  # channels that are coupled; more are served block by block, with the same groups
 GUIDES = 3  # principal channels in which many channels are compared
+MIX = 0.5  # share of the separable covariance in that of a group
 MOST = 64  # data used at one place of a patch: the work grows with its cube
 
 
@@ -86,15 +87,17 @@ class SelfSimilarity:
                 )
                 raise ValueError(msg)
 
-    def match(self, X: Array, *, threads: int = 1) -> Array:
-        """Groups of similar patches, (rows, columns, K), int32: reuse them in `denoise` while X changes little."""
+    def match(self, X: Array, *, shift: int = 0, threads: int = 1) -> Array:
+        """Groups of similar patches, (rows, columns, K), int32: reuse them in `denoise` while X changes little. `shift`
+        moves the grid of reference patches, in pixels.
+        """
         from tensorfill.interelement._selfsimilarity_kernels import match
 
         self.check(X.shape)
         picture, _ = _picture(X, self.modes)
         guide = _guide(picture)
-        H, W, _ = guide.shape
-        ys, xs = _grid(H, self.patch, self.stride), _grid(W, self.patch, self.stride)
+        _, H, W = guide.shape
+        ys, xs = (_grid(length, self.patch, self.stride, shift) for length in (H, W))
         # a corner sees the fewest candidates
         K = min(self.group, (min(self.radius, H - self.patch) + 1) * (min(self.radius, W - self.patch) + 1))
         out = np.empty((len(ys), len(xs), K), np.int32)
@@ -114,6 +117,8 @@ class SelfSimilarity:
         data: Array | None = None,
         noise: float | Array = 0.0,
         groups: Array | None = None,
+        mix: float = MIX,
+        turned: bool = False,
         threads: int = 1,
     ) -> Array:
         """X with the noise of standard deviation `sigma` filtered out; a new array of X's shape.
@@ -132,6 +137,12 @@ class SelfSimilarity:
             Standard deviation of the data themselves, one number or one per entry.
         groups
             From `match`; found on X if not given.
+        mix
+            With `observed`: share of the separable covariance (patches x channels) in that of a group; the rest is as
+            sampled. The better X is known, the less is needed.
+        turned
+            With `observed`: each patch is a draw of a Gaussian over its places, and not each place one of a Gaussian
+            over the patches. Better where patches hold many data.
         threads
             Same bits for any number.
         """
@@ -155,19 +166,21 @@ class SelfSimilarity:
             t = X if data is None else np.where(mask, data, level)
             variance = np.square(np.asarray(noise, dtype=np.float64) / sigma)
             parts += [blocks((t - level) / sigma), blocks(mask, bool), blocks(np.broadcast_to(variance, X.shape))]
-        out = np.concatenate([self._filter(part, groups, threads) for part in zip(*parts, strict=True)], axis=2)
+        out = np.concatenate(
+            [self._filter(part, groups, mix, turned, threads) for part in zip(*parts, strict=True)], axis=2
+        )
         dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
         return back(out.astype(np.float64) * sigma + level).astype(dtype)
 
-    def _filter(self, part: tuple[Array, ...], groups: Array, threads: int) -> Array:
+    def _filter(self, part: tuple[Array, ...], groups: Array, mix: float, turned: bool, threads: int) -> Array:
         """One block of channels: X, or X, data, mask, noise, each (H, W, C), in units of sigma."""
         from tensorfill.interelement import _selfsimilarity_kernels as kernels
 
         X, *given = part
         H, W, C = X.shape
-        ys = _grid(H, self.patch, self.stride)
+        ys = groups[:, 0, 0] // W  # the reference patch comes first
         channels = _channel_covariance(X)
-        most = int(min(MOST, groups.shape[2] * C))
+        most = int(self.patch**2 * C if turned else min(MOST, groups.shape[2] * C))
 
         def task(a: int) -> tuple[int, Array, Array]:
             mine = ys[a : a + SLAB]
@@ -176,8 +189,7 @@ class SelfSimilarity:
             num, den = np.zeros((last - first, W, C), np.float32), np.zeros((last - first, W), np.float32)
             sums, mates = (first, num, den), groups[a : a + SLAB]
             if given:
-                data, mask, noise = given
-                kernels.condition(X, data, mask, noise, mates, self.patch, channels, most, sums)
+                kernels.condition(X, tuple(given), mates, self.patch, channels, np.float32(mix), turned, most, sums)
             else:
                 kernels.threshold(X, mates, self.patch, sums)
             return sums
@@ -231,7 +243,7 @@ def _blocks(picture: Array, shape: tuple[int, ...], modes: tuple[int, int]) -> l
 
 
 def _guide(picture: Array) -> Array:
-    """What patches are compared by, (H, W, C'), float32: the picture, or its principal channels if it has many."""
+    """What patches are compared by, (C', H, W), float32: the picture, or its principal channels if it has many."""
     H, W, C = picture.shape
     flat = picture.reshape(-1, C).astype(np.float64)
     flat = flat - flat.mean(axis=0)
@@ -241,7 +253,7 @@ def _guide(picture: Array) -> Array:
     if C > BLOCK:
         _, U = np.linalg.eigh(flat.T @ flat)
         flat = flat @ U[:, ::-1][:, :GUIDES]
-    return np.ascontiguousarray(flat.reshape(H, W, -1), dtype=np.float32)
+    return np.ascontiguousarray(flat.T.reshape(-1, H, W), dtype=np.float32)
 
 
 def _channel_covariance(X: Array) -> Array:
@@ -253,6 +265,6 @@ def _channel_covariance(X: Array) -> Array:
     return np.asarray(V * (C / trace) if trace > 0 else np.eye(C), dtype=np.float32)
 
 
-def _grid(length: int, patch: int, stride: int) -> NDArray[np.int64]:
-    """Corners of the reference patches along one mode: every pixel is in one of them."""
-    return np.unique(np.append(np.arange(0, length - patch + 1, stride), length - patch))
+def _grid(length: int, patch: int, stride: int, shift: int = 0) -> NDArray[np.int64]:
+    """Corners of the reference patches along one mode: every pixel is in one of them, wherever the grid begins."""
+    return np.unique(np.r_[0, np.arange(shift % stride, length - patch + 1, stride), length - patch])

@@ -7,24 +7,14 @@ count, which is more than the work on a row at the usual ranks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numba
 import numpy as np
 
 from tensorfill.kernels.base import Array
+from tensorfill.kernels.compiled import compiled
 
 # sums may be reordered (to use vector registers) and fused; NaN and infinity keep their meaning
 FASTMATH = {"reassoc", "contract", "nsz"}
-
-
-def jit(function: Callable[..., Any]) -> Any:
-    """Compile; keep the result on disk where there is a place to keep it."""
-    try:
-        return numba.njit(nogil=True, fastmath=FASTMATH, cache=True)(function)
-    except RuntimeError:  # no directory to write to
-        return numba.njit(nogil=True, fastmath=FASTMATH)(function)
+jit = compiled(nogil=True, fastmath=FASTMATH)
 
 
 @jit

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from tensorfill.kernels.compiled import compiled
 
 Array = NDArray[Any]
 
@@ -20,7 +21,7 @@ INNER = 1000  # at most this many descent steps per vector
 FLAT = 1e-3  # stop when phi changes by less than this per element; absolute, on data of 0..255
 
 # Sums may be reordered to use vector instructions; NaN and infinity keep their meaning.
-_jit = njit(cache=True, fastmath={"reassoc", "contract", "nsz"})
+_jit = compiled(fastmath={"reassoc", "contract", "nsz"})
 
 
 @_jit

@@ -1,0 +1,63 @@
+"""Compiled loops where nothing can be kept on disk."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tensorfill.kernels.compiled import compiled
+
+MODULES = (
+    "tensorfill.kernels._numba",
+    "tensorfill.interelement._tv_kernels",
+    "tensorfill.interelement._selfsimilarity_kernels",
+    "tensorfill.methods._spc_kernels",
+)
+
+# Numba asks these in turn for a directory it can write to. None has one in a read-only installation with a home that
+# cannot be written to; tests may run as root, who can write anywhere.
+NOWHERE = """
+import os, sys
+os.environ.pop("NUMBA_CACHE_DIR", None)
+os.environ["HOME"] = "/nonexistent"
+from numba.core import caching
+for name in ("CompileResultCacheImpl", "CodeLibraryCacheImpl"):
+    for locator in getattr(caching, name)._locator_classes:
+        locator.from_function = classmethod(lambda cls, *given: None)
+"""
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", NOWHERE + code], capture_output=True, text=True, check=False)
+
+
+def test_numba_refuses_where_there_is_no_place():
+    """Otherwise the tests below show nothing."""
+    done = run("import numba\nnumba.njit(cache=True)(lambda x: x)")
+    assert "cannot cache function" in done.stderr
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_kernels_load_without_a_place_to_keep_them(module):
+    done = run(f"import {module}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_kernel_runs_without_a_place_to_keep_it():
+    code = """
+import numpy as np
+from tensorfill.interelement.selfsimilarity import SelfSimilarity
+print(SelfSimilarity(patch=2, stride=2, group=2, radius=1).match(np.zeros((4, 4))).shape)
+"""
+    done = run(code)
+    assert done.stdout.strip() == "(2, 2, 2)", done.stderr
+
+
+def test_options_reach_the_compiler():
+    @compiled(error_model="numpy")
+    def divide(a, b):
+        return a / b
+
+    with np.errstate(divide="ignore"):
+        assert divide(1.0, 0.0) == np.inf
