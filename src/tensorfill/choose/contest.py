@@ -36,6 +36,7 @@ TURNS, FOLDS = 6, 3  # folds for a handful, and for few
 JUDGE = 2 / 3  # of the held-out entries choose; the others are kept for the error that is reported
 BUDGET = {"quick": 0.01, "normal": 0.04, "best": 0.3}  # seconds of trials per square root of the observations
 FEW_FAMILIES = 4.0  # times the budget where what was given leaves one or two families: they have all of it
+TRIALS = 0.5  # of a time limit; the rest is for fitting the answer to everything
 LARGEST_PART = 0.15  # of the budget, for one fit of one candidate
 CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
 SURE = 2.0  # standard errors by which one must be ahead of another to be called better
@@ -154,6 +155,10 @@ class Contest:
         candidate = family.next
         if candidate is None or self.ended is not None:
             return
+        if self.entries and self.seconds_left() == 0.0:
+            self.left_out[candidate.label] = "there was no time for it"
+            family.next = None
+            return
         trial = candidate.shorter(self.facts, LARGEST_PART * self.budget / len(self.folds))
         cost = trial.cost(self.facts) * len(self.folds)
         if cost > max(self.left, CHEAP * self.budget) and not family.sure:
@@ -172,7 +177,7 @@ class Contest:
             return Entry(candidate, *known)
         began, parts, first = time.perf_counter(), [], None
         for fold in self.folds:
-            run = replace(self.run, checkpoint=None, resume=False, seconds=self.seconds_left())
+            run = replace(self.run, checkpoint=None, resume=False, seconds=self._seconds())
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were held out
                 try:
@@ -181,12 +186,13 @@ class Contest:
                 except (np.linalg.LinAlgError, FloatingPointError, OverflowError) as error:
                     return Entry(candidate, np.empty(0), time.perf_counter() - began, f"it failed: {error}")
             first = first or fitted
-            if fitted.status in ENDED_EARLY:
+            late = fitted.status is Status.TIME  # no reason to end all: the other half of the time is for the answer
+            if fitted.status in ENDED_EARLY and not late:
                 self.ended = fitted.status
             if not np.isfinite(x).all():
                 return Entry(candidate, np.empty(0), time.perf_counter() - began, "it gave infinite numbers", first)
             parts.append(self.clip(x))
-            if self.ended is not None and len(parts) < len(self.folds):
+            if (late or self.ended is not None) and (late or len(parts) < len(self.folds)):
                 return Entry(candidate, np.empty(0), time.perf_counter() - began, "it was cut short", first)
         entry = Entry(candidate, np.concatenate(parts), time.perf_counter() - began, "", first)
         if self.journal is not None and self.ended is None:
@@ -194,10 +200,14 @@ class Contest:
         return entry
 
     def seconds_left(self) -> float | None:
-        """Of the time limit; None without one."""
+        """For trials: half of the time limit is theirs. None without one."""
         if self.run.seconds is None:
             return None
-        return max(self.run.seconds - (time.monotonic() - self.began), 1e-9)
+        return max(TRIALS * self.run.seconds - (time.monotonic() - self.began), 0.0)
+
+    def _seconds(self) -> float | None:
+        left = self.seconds_left()
+        return None if left is None else max(left, 1e-9)
 
     def clip(self, x: Array) -> Array:
         """Predictions kept inside what the data can be."""

@@ -1,0 +1,111 @@
+"""Facts: what the observations say about themselves."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.data.facts import Facts, is_picture, kind_of_numbers, look
+from tensorfill.data.gaps import GAPS, gap_kinds, steps_to_known
+from tensorfill.data.likeness import period
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([0, 1, 1, 0], "yes/no"),
+        ([0, 1, 7, 2], "counts"),
+        ([0.5, 1.2, 3.0, 2.2], "amounts"),
+        ([-1.0, 0.3, 2.0, 0.0], "reals"),
+        ([290.0, 291.5, 288.2, 290.1], "reals"),
+        ([4.0] * 15 + [5.0] * 60 + [1.0] * 10, "scale"),
+    ],
+)
+def test_kinds_of_numbers(values, kind):
+    assert kind_of_numbers(np.array(values, dtype=float)) == kind
+
+
+def hourly(days=20, noise=0.3, missing=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    t = np.arange(24 * days)
+    T = np.sin(2 * np.pi * t / 24)[:, None] * [1.0, 2.0, 0.5] + noise * rng.normal(size=(len(t), 3))
+    T[rng.random(T.shape) < missing] = np.nan
+    return T
+
+
+def test_a_day_is_found():
+    assert period(tfl.observe(hourly()), 0) == 24
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_and_wandering_have_no_period(seed):
+    rng = np.random.default_rng(seed)
+    assert period(tfl.observe(rng.normal(size=(200, 5))), 0) is None
+    assert period(tfl.observe(np.cumsum(rng.normal(size=(200, 5)), axis=0)), 0) is None
+
+
+def test_gaps_are_told_by_how_far_a_known_entry_is():
+    known = np.ones((10, 3), dtype=bool)
+    known[3, 0] = False
+    known[2:9, 1] = False
+    kinds = gap_kinds(known, (0,))
+    assert kinds[3, 0] == 0
+    np.testing.assert_array_equal(kinds[2:9, 1], [0, 1, 1, 2, 1, 1, 0])
+    assert not gap_kinds(known, ()).any()
+    known[:, 2] = False
+    assert (gap_kinds(known, (0,))[:, 2] == len(GAPS) - 1).all()
+
+
+def test_steps_to_the_nearest_known_entry_against_all_distances():
+    rng = np.random.default_rng(0)
+    known = rng.random((7, 9, 4)) < 0.4
+    known[:, 0, 0] = False
+    for mode in range(3):
+        steps = np.moveaxis(steps_to_known(known, mode), mode, -1)
+        for fibre, found in zip(
+            np.moveaxis(known, mode, -1).reshape(-1, known.shape[mode]),
+            steps.reshape(-1, known.shape[mode]),
+            strict=True,
+        ):
+            at = np.flatnonzero(fibre)
+            for i in range(len(fibre)):
+                assert found[i] == np.abs(at - i).min() if len(at) else found[i] > 1000
+
+
+def test_facts_of_a_table_over_time():
+    T = hourly()
+    facts = look(tfl.observe(T, dims=("hour", "sensor")))
+    assert facts.modes[0].period == 24
+    assert facts.modes[0].smooth
+    assert facts.modes[1].channels
+    assert facts.numbers == "reals"
+    assert facts.smooth == facts.ordered == (0,)
+    assert sum(facts.gaps.values()) == pytest.approx(1.0)
+    words = str(facts)
+    assert "repeats every 24" in words
+    assert "hour 480 x sensor 3" in words
+    assert Facts.from_settings(facts.settings()).modes == facts.modes
+
+
+def test_moments_are_no_variables():
+    """Where a variable is missing for a while, the moments without it spread less: that is no unit of theirs."""
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(300, 12)) * np.where(np.arange(12) == 0, 1000.0, 1.0)
+    T[50:150, 0] = np.nan
+    assert look(tfl.observe(T)).uneven == 1
+
+
+def test_pictures_are_known_by_their_type_and_names():
+    rng = np.random.default_rng(0)
+    photo = rng.integers(0, 256, (40, 50, 3)).astype(np.uint8)
+    assert is_picture(tfl.observe(photo))
+    assert not is_picture(tfl.observe(photo.astype(float)))
+    assert is_picture(tfl.observe(photo.astype(float), dims=("row", "column", "channel")))
+    assert not is_picture(tfl.observe(rng.integers(1, 6, (40, 50)).astype(np.uint8)))  # stars
+    assert not is_picture(tfl.observe(photo[:8, :8]))
+
+
+def test_what_lies_under_the_mask_changes_no_fact():
+    T = hourly()
+    known = ~np.isnan(T)
+    a, b = (look(tfl.observe(np.where(known, T, fill), mask=known)) for fill in (0.0, 1e30))
+    assert str(a) == str(b)
