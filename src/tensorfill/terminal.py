@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -35,6 +37,37 @@ def as_problem(code: int) -> Iterator[None]:
         raise Problem(str(error) or "there is not enough memory for this tensor.", BAD_DATA) from error
     except (FileError, ValueError, TypeError, ImportError) as error:
         raise Problem(str(error), code) from error
+
+
+STOPPED: list[int] = []  # the signals that stopped this run, in order; Ctrl-C is not among them
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGTERM and SIGHUP inside do what Ctrl-C does: the best so far is written. A second one changes nothing."""
+
+    def stop(number: int, frame: object) -> None:
+        STOPPED.append(number)
+        if len(STOPPED) == 1:
+            raise KeyboardInterrupt
+
+    before = {}
+    STOPPED.clear()
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP; nohup has it ignored, which stays
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def ended(code: int) -> int:
+    """The exit code: of a run that a signal stopped, 128 and its number, as the shell has it."""
+    return 128 + STOPPED[0] if code == INTERRUPTED and STOPPED else code
 
 
 def clock(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +90,7 @@ class Job:
                 write_bars(self.error_bars, done, loaded)
             notes = [*loaded.notes, *notes, *warned, *self.notes(loaded)]
             if self.report is not None:
-                self.write_report(done, loaded, notes)
+                notes += self.write_report(done, loaded, notes)
         self.tell(done, notes)
         return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
@@ -132,6 +133,9 @@ class Job:
         if self.out == "-" and self.as_json:
             msg = "-o - and --json both write to standard output; choose one."
             raise Problem(msg, BAD_USAGE)
+        if self.out == "-" and getattr(sys.stdout, "name", "") == os.devnull:  # what `main` puts for a closed one
+            msg = "cannot write standard output: it is closed."
+            raise Problem(msg, BAD_DATA)
         ins = [f for f in (self.source, self.mask, self.at) if f == "-"]
         if len(ins) > 1:
             msg = 'only one of IN, --mask and --at can be "-", standard input.'
@@ -234,13 +238,22 @@ class Job:
         kind = choose_out(self.out, loaded, self.out_format)
         return [kind.note] if kind.note else []
 
-    def write_report(self, done: Completion, loaded: Loaded, notes: Sequence[str]) -> None:
+    def write_report(self, done: Completion, loaded: Loaded, notes: Sequence[str]) -> list[str]:
+        """Write it; returns what to tell where it cannot be drawn: the answer, which is written, is what was asked."""
         from tensorfill.show.report import write_report
 
         assert self.report is not None
         name = "standard input" if self.source == "-" else Path(self.source).name
         with naming(self.report, "write"):
-            write_report(done, self.report, command=self.command, title=name, labels=loaded.labels, notes=notes)
+            try:
+                write_report(done, self.report, command=self.command, title=name, labels=loaded.labels, notes=notes)
+            except (OSError, MemoryError):
+                raise
+            except Exception as error:  # whatever a drawing library meets in labels and numbers
+                line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+                print(f"tensorfill: the report could not be drawn ({line}); the answer is written.", file=sys.stderr)
+                return [f"the report could not be drawn ({line})"]
+        return []
 
     def tell(self, done: Completion, notes: Sequence[str]) -> None:
         """The summary: for machines, for people on a terminal, or nothing."""

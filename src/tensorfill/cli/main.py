@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from contextlib import suppress
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from tensorfill import __version__
 from tensorfill.bench.cli import app as bench_app
 from tensorfill.cli.lists import What
-from tensorfill.terminal import BAD_USAGE, INTERRUPTED, Problem
+from tensorfill.terminal import BAD_USAGE, INTERRUPTED, Problem, ended, stoppable
 
 app = typer.Typer(
     name="tensorfill",
@@ -200,17 +201,30 @@ def _sentence(error: Any) -> str:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """The command `tensorfill`: runs and exits."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell: >&-
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  for as long as the process lives
+    with stoppable():
+        code = _called(arguments)
+    sys.exit(ended(code))
+
+
+def _called(arguments: list[str] | None) -> int:
+    """The exit code; whatever goes wrong on the way is one sentence, or none where nobody reads it."""
     try:
         code = app(args=arguments, prog_name="tensorfill", standalone_mode=False)
         sys.stdout.flush()
     except ClickException as error:  # a mistake on the command line
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "tensorfill"
         print(f"tensorfill: {_sentence(error)} Try: {path} --help", file=sys.stderr)
-        code = BAD_USAGE
+        return BAD_USAGE
     except (KeyboardInterrupt, typer.Abort):
         print("tensorfill: interrupted.", file=sys.stderr)
-        code = INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its exit
-        code = 1
-    sys.exit(code or 0)
+        return INTERRUPTED
+    except OSError as error:  # of standard output: all others are Problems
+        if not isinstance(error, BrokenPipeError):
+            print(f"tensorfill: cannot write standard output: {error.strerror or error}.", file=sys.stderr)
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its exit
+        return 1
+    return code or 0

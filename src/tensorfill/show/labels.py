@@ -140,3 +140,8 @@ def short(text: str, most: int = 16) -> str:
     """A label in at most so many letters: its start and its end, as names are often told apart there."""
     end = most // 3
     return text if len(text) <= most else f"{text[: most - end - 1]}…{text[-end:]}"
+
+
+def plain(text: str) -> str:
+    """Text that matplotlib shows as it is: a dollar sign in it begins no formula."""
+    return text.replace("$", r"\$")

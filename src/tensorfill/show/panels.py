@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.show import ticks, view
-from tensorfill.show.labels import short, words
+from tensorfill.show.labels import plain, short, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +53,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def _bare(axes: Axes, title: str) -> None:
-    axes.set_title(title)
+    axes.set_title(plain(title))
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
@@ -122,12 +122,12 @@ def matrix(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> F
         _heat(third, truth[np.ix_(*sheet.index)], limits)
         third.set_title("the truth")
     for axes in (known, filled, third):
-        axes.set_xlabel(sheet.dims[1])
+        axes.set_xlabel(plain(sheet.dims[1]))
         ticks.along_x(axes, sheet.labels[1], (WIDTH - 1.5) / 3)
         axes.tick_params(labelleft=axes is known)
         ticks.along_y(axes, sheet.labels[0], height - 0.8)
         axes.yaxis.set_inverted(not sheet.upward)
-    known.set_ylabel(sheet.dims[0])
+    known.set_ylabel(plain(sheet.dims[0]))
     _scale(figure, image, [known, filled, third], sheets, shrink=0.9)
     return figure
 
@@ -156,12 +156,12 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
                 axes.yaxis.set_inverted(not sheet.upward)
             _bare(axes, sheet.title if axes is column[0] else "")
         if not colour:
-            column[-1].set_xlabel(sheet.dims[1])
+            column[-1].set_xlabel(plain(sheet.dims[1]))
             ticks.along_x(column[-1], sheet.labels[1], each)
         if apart and image is not None:  # each slice on a scale of its own
             _scale(figure, image, column, [sheet], location="bottom", shrink=0.9, aspect=30)
     for axes, name in zip(panels[:, 0], rows, strict=True):
-        axes.set_ylabel(name if colour else f"{name}\n({sheets[0].dims[0]})")
+        axes.set_ylabel(plain(name if colour else f"{name}\n({sheets[0].dims[0]})"))
         if not colour:
             ticks.along_y(axes, sheets[0].labels[0], each * ratio)
     if image is not None and not apart:
@@ -196,11 +196,11 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
             axes.fill_between(at, low, high, color=ORANGE, alpha=0.25, linewidth=0, label=share)
         axes.plot(at, completed[k], color=ORANGE, label="filled in")
         axes.plot(at, given[k], color=BLUE, marker="." if len(at) <= 200 else None, markersize=4, label="known")
-        axes.set_ylabel(short(names[k] if named else f"{sheet.dims[1 - along]} {names[k]}"))
+        axes.set_ylabel(plain(short(names[k] if named else f"{sheet.dims[1 - along]} {names[k]}")))
     panels[0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4)
-    panels[-1].set_xlabel(sheet.dims[along])
+    panels[-1].set_xlabel(plain(sheet.dims[along]))
     places, texts = ticks.choose(sheet.labels[along], lambda texts: ticks.fit(texts, WIDTH - 1))
-    panels[-1].set_xticks(np.interp(places, np.arange(len(at)), at), texts)
+    panels[-1].set_xticks(np.interp(places, np.arange(len(at)), at), list(map(plain, texts)))
     return figure
 
 
@@ -231,6 +231,6 @@ def factor(axes: Axes, A: Array, dim: str, labels: Array) -> None:
     for k, column in enumerate(A.T):
         axes.plot(np.arange(len(A)), column, color=COLOURS[k % len(COLOURS)], marker="o" if few else None, markersize=4)
     axes.axhline(0, color=MISSING, linewidth=0.8, zorder=0)
-    axes.set_ylabel(dim)
+    axes.set_ylabel(plain(dim))
     axes.margins(x=0.01 if not few else 0.03)
     ticks.along_x(axes, labels, WIDTH - 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -313,7 +314,9 @@ def _chart(draw: Any, done: Completion, **options: Any) -> str:
 def svg(figure: Figure) -> str:
     """A figure as an SVG element without a fixed size."""
     out = io.BytesIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    with warnings.catch_warnings():  # the page's own fonts draw the text, whichever glyphs matplotlib's have
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue().decode()
     text = text[text.index("<svg") :].replace(INK, "currentColor")
     return re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text))

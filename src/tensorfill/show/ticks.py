@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.show.labels import short, words
+from tensorfill.show.labels import plain, short, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,14 +24,17 @@ def along_x(axes: Axes, labels: Array, inches: float) -> None:
     """Ticks of the x axis; names that do not fit side by side are turned upright."""
     room = int(min(LINES * 1.5 * inches, 2 * MOST_TICKS))
     if labels.dtype.kind == "U" and (len(labels) > room or not fit(_all(labels)[1], inches)):
-        axes.set_xticks(*(_all(labels) if len(labels) <= room else _some(labels, room)), rotation=90)
+        places, texts = _all(labels) if len(labels) <= room else _some(labels, room)
+        axes.set_xticks(places, list(map(plain, texts)), rotation=90)
     else:
-        axes.set_xticks(*choose(labels, lambda texts: fit(texts, inches)))
+        places, texts = choose(labels, lambda texts: fit(texts, inches))
+        axes.set_xticks(places, list(map(plain, texts)))
 
 
 def along_y(axes: Axes, labels: Array, inches: float) -> None:
     """As many labels up the axis as have room."""
-    axes.set_yticks(*choose(labels, lambda texts: len(texts) <= LINES * inches))
+    places, texts = choose(labels, lambda texts: len(texts) <= LINES * inches)
+    axes.set_yticks(places, list(map(plain, texts)))
 
 
 def fit(texts: list[str], inches: float) -> bool:

@@ -1,0 +1,95 @@
+"""How a command ends: signals, closed and full streams, drawings that fail."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from test_cli import run
+
+TENSORFILL = (sys.executable, "-m", "tensorfill")
+ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    T = np.einsum("ir,jr,kr->ijk", *(rng.uniform(0, 1, (n, 5)) for n in (90, 80, 3)))
+    T[rng.random(T.shape) < 0.5] = np.nan
+    np.save("in.npy", T)
+    return tmp_path
+
+
+LONG = ("complete", "in.npy", "-o", "out.npy", "--method", "sptc", "--prior", "normal", "--max-iter", "1000000")
+SHORT = ("complete", "in.npy", "--method", "halrtc", "--max-iter", "2")
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)], ids=["TERM", "HUP", "INT"]
+)
+def test_a_signal_writes_the_best_so_far(folder, number, code):
+    command = (*TENSORFILL, *LONG, "--checkpoint", "run.npz")
+    with subprocess.Popen(command, env=ENV, stderr=subprocess.PIPE, text=True) as process:
+        for _ in range(600):  # the first checkpoint says that it is on its way
+            if os.path.exists("run.npz") or process.poll() is not None:
+                break
+            time.sleep(0.1)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == code, said
+    assert said == "tensorfill: interrupted; the best so far is in out.npy.\n"
+    assert np.isfinite(np.load("out.npy")).all()
+
+
+def shell(line):
+    return subprocess.run(["sh", "-c", line], env=ENV, capture_output=True, text=True, timeout=120, check=False)
+
+
+def command(*arguments):
+    return " ".join((*TENSORFILL, *arguments))
+
+
+def test_closed_streams(folder):
+    done = shell(command(*SHORT, "-o", "out.npy") + " >&-")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert np.isfinite(np.load("out.npy")).all()
+    done = shell(command(*SHORT, "-o", "json.npy", "--json") + " >&- 2>&-")
+    assert done.returncode == 0
+    done = shell(command(*SHORT, "-o", "-") + " >&-")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("tensorfill: cannot write standard output")
+
+
+@pytest.mark.parametrize("what", [("list", "priors"), (*SHORT, "-o", "out.npy", "--json")])
+def test_a_reader_that_goes_away(folder, what):
+    done = shell(command(*what) + " | true")
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize(
+    "what", [("list", "priors"), ("--help",), (*SHORT, "-o", "out.npy", "--json"), (*SHORT, "-o", "-")]
+)
+def test_a_full_disk_behind_standard_output(folder, what):
+    done = shell(command(*what) + " > /dev/full")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("tensorfill: cannot write standard output: ")
+
+
+def test_a_report_that_cannot_be_drawn_does_not_fail_the_run(folder, monkeypatch, capsys):
+    def fails(*arguments, **options):
+        raise ValueError("no such glyph\nand more")
+
+    monkeypatch.setattr("tensorfill.show.report.page", fails)
+    assert run(*SHORT, "-o", "out.npy", "--report", "r.html") == 0
+    assert (
+        capsys.readouterr().err == "tensorfill: the report could not be drawn (no such glyph); the answer is written.\n"
+    )
+    assert np.isfinite(np.load("out.npy")).all()
+    assert not os.path.exists("r.html")
