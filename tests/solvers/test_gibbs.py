@@ -12,7 +12,7 @@ from tensorfill.solvers.gibbs import Gibbs
 from tensorfill.solvers.gibbs_data import entries
 from tensorfill.solvers.gibbs_likelihood import Logit, NegativeBinomialCounts, NormalNoise, StudentNoise
 from tensorfill.solvers.gibbs_prior import RATIOS, ColumnPrior
-from tensorfill.solvers.gibbs_trace import effective_size, split_rhat
+from tensorfill.solvers.gibbs_trace import effective_size, split_rhat, summary
 from tensorfill.solvers.loop import Stopping, run
 
 
@@ -212,7 +212,7 @@ def test_successive_conditional_draws_have_the_prior_distribution(name, monkeypa
         x = table.predict(chain.F)
         sampled.append(features(chain, x, numbers))
     sampled = np.array(sampled)
-    size = effective_size(sampled)
+    size = effective_size(sampled[None])
     assert size.min() > 15
     off = (prior.mean(axis=0) - sampled.mean(axis=0)) / np.sqrt(prior.var(axis=0) / 1500 + sampled.var(axis=0) / size)
     assert np.abs(off).max() < 4.5, off
@@ -263,12 +263,14 @@ def test_same_bits_by_seed_and_for_any_number_of_threads(likelihood, monkeypatch
     assert not same(one, other)
 
 
-def test_resumes_to_the_bit(tmp_path):
+@pytest.mark.parametrize("cut", [8, 15, 19])
+def test_resumes_to_the_bit(tmp_path, cut):
+    """Within a chain, between two, and early in the second."""
     obs = observations((12, 9, 5))
-    straight = go(sampler(obs))
+    straight = go(sampler(obs, chains=2))
     path = tmp_path / "run.npz"
-    go(sampler(obs), checkpoint=path, stopping=Stopping(max_iter=8, tol=0.0))
-    rest = go(sampler(obs), checkpoint=path, resume=True, rng=np.random.default_rng(9))
+    go(sampler(obs, chains=2), checkpoint=path, stopping=Stopping(max_iter=cut, tol=0.0))
+    rest = go(sampler(obs, chains=2), checkpoint=path, resume=True, rng=np.random.default_rng(9))
     assert straight.status is rest.status is Status.FINISHED
     assert same(straight.state, rest.state)
 
@@ -295,8 +297,13 @@ def test_trace_summaries():
     slow = np.zeros((4000, 1))
     for k in range(1, 4000):
         slow[k] = 0.9 * slow[k - 1] + noise[k, :1]
-    np.testing.assert_allclose(split_rhat(noise), 1.0, atol=0.01)
-    assert split_rhat(walk).max() > 1.2
-    np.testing.assert_allclose(effective_size(noise), 4000, rtol=0.2)
-    np.testing.assert_allclose(effective_size(slow), 4000 / 19, rtol=0.4)
-    assert np.isnan(split_rhat(noise[:3])).all()
+    np.testing.assert_allclose(split_rhat(noise[None]), 1.0, atol=0.01)
+    assert split_rhat(walk[None]).max() > 1.2
+    assert split_rhat(np.stack([noise, noise + 3])).min() > 1.5
+    np.testing.assert_allclose(effective_size(noise[None]), 4000, rtol=0.2)
+    np.testing.assert_allclose(effective_size(noise.reshape(4, 1000, 3)), 4000, rtol=0.2)
+    np.testing.assert_allclose(effective_size(slow[None]), 4000 / 19, rtol=0.4)
+    assert effective_size(np.stack([noise, noise + 3])).max() < 100
+    assert np.isnan(split_rhat(noise[None, :3])).all()
+    assert summary(noise, 1000).keys() == {"rhat", "ess"}
+    assert summary(noise[:1500], 1000) == summary(noise[:1000], 1000)

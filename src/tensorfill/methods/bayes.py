@@ -24,6 +24,7 @@ from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
 
 KEEP_LIMIT = 2**27  # numbers in all kept draws: half a GiB
+CHAIN = 40  # steps a chain must have to be worth its start
 
 
 @METHODS.register("bayes")
@@ -39,7 +40,10 @@ class Bayes(Method):
     smooth : modes (or names) whose neighbours may be alike; how much is learned. None: every mode longer than 4
     transform : "none", "sqrt" (counts), "log" (positive values); "auto": as the prior asks for;
         without a prior sqrt for counts up to more than 20
-    draws, burn : steps sampled after `burn` steps that are thrown away
+    draws, burn : steps sampled, and steps thrown away before; both shared out among the chains
+    chains : independent runs, one after the other, fewer where steps are few; their average is better than one long
+        run's
+    effects, pairs : main effects, and how many columns for each pair of modes, constant along the others
     keep : at most this many draws are kept, spread evenly
     threads : None: as many as Numba may use. The answer does not depend on it
     """
@@ -53,14 +57,16 @@ class Bayes(Method):
     smooth: Collection[int | str] | None = None
     transform: str = "auto"
     draws: int = 120
-    burn: int = 60
+    burn: int = 80
     keep: int = 60
     effects: bool = True
+    pairs: int = 0
+    chains: int = 4
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        check_whole(self, 0, "rank", "burn")
-        check_whole(self, 1, "draws", "keep")
+        check_whole(self, 0, "rank", "burn", "pairs")
+        check_whole(self, 1, "draws", "keep", "chains")
         if not (self.rank or self.effects):
             msg = "a model must have components or main effects; got rank=0, effects=False."
             raise ValueError(msg)
@@ -84,18 +90,21 @@ class Bayes(Method):
         emission, likelihood, words = family(obs, self.numerical_prior, self.transform)
         table = entries(obs, self.threads)
         width = int(table.first[-1]) * (self.rank + obs.ndim * self.effects)
+        chains = max(1, min(self.chains, self.draws, (self.draws + self.burn) // CHAIN))
         gibbs = Gibbs(
             table,
             likelihood,
             self.rank,
             frozenset(self.smooth_modes(obs)),
-            self.burn,
-            self.draws,
+            self.burn // chains,
+            self.draws // chains,
             max(1, min(self.keep, KEEP_LIMIT // max(width, 1))),
             self.effects,
             means=emission.linear,
+            pairs=self.pairs,
+            chains=chains,
         )
-        steps = self.burn + self.draws if run.max_iter is None else run.max_iter
+        steps = chains * gibbs.length if run.max_iter is None else run.max_iter
         outcome = run_loop(
             gibbs,
             stopping=Stopping(max_iter=steps, tol=0.0, seconds=run.seconds),
@@ -106,7 +115,7 @@ class Bayes(Method):
             fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
         )
         draws, means, parameters = gibbs.kept(outcome.state)
-        numbers = summary(outcome.state.arrays["trace"]) | {
+        numbers = summary(outcome.state.arrays["trace"], gibbs.draws) | {
             "steps": int(outcome.state.numbers["k"]),
             "likelihood": words,
         }

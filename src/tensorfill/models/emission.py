@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 FAMILIES = ("normal", "student-t", "binomial", "negative-binomial")
 TRANSFORMS = ("none", "sqrt", "log")
-EXPONENT = 50.0  # beyond it e^x is no count anyone has seen
+EXPONENT = 40.0  # beyond it e^x is no count anyone has seen
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Emission:
     normal : transform(t) ~ Normal(level + scale x, scale * parameter)
     student-t : the same with `degrees` of freedom
     binomial : t ~ Binomial(trials, logit level + x)
-    negative-binomial : t of mean e^(level + x) and dispersion = parameter: variance mean + mean^2 / parameter
+    negative-binomial : t of mean m = e^(level + scale x) and variance m + m^2 / parameter
 
-    transform: none; sqrt, of t + 3/8 (counts); log, of t + shift.
+    transform: none; sqrt, of t + 3/8 (counts); log, of t + shift. Means are kept within low and high.
     """
 
     family: str = "normal"
@@ -62,7 +62,7 @@ class Emission:
         if self.family == "binomial":
             return self.trials * sigmoid(value)
         if self.family == "negative-binomial":
-            return np.exp(np.minimum(value, EXPONENT))
+            return np.minimum(np.exp(np.minimum(value, EXPONENT)), self.high)
         spread = (self.scale * parameter) ** 2 * self._inflation
         if self.transform == "sqrt":
             value = np.maximum(value, 0) ** 2 + (spread - self.shift)
@@ -91,7 +91,7 @@ class Emission:
         if self.family == "binomial":
             return rng.binomial(self.trials, sigmoid(value)).astype(float)
         if self.family == "negative-binomial":
-            rate = np.exp(np.minimum(value, 40)) * rng.standard_gamma(parameter, np.shape(x)) / parameter
+            rate = np.exp(np.minimum(value, EXPONENT)) * rng.standard_gamma(parameter, np.shape(x)) / parameter
             return rng.poisson(rate).astype(float)
         noise = rng.standard_normal(np.shape(x))
         if self.family == "student-t":
@@ -101,7 +101,7 @@ class Emission:
             value = np.maximum(value, 0) ** 2 - self.shift
         elif self.transform == "log":
             value = np.exp(np.minimum(value, EXPONENT)) - self.shift
-        return np.clip(value, self.low, self.high)
+        return value if self.transform == "none" else np.maximum(value, 0)
 
     @property
     def _inflation(self) -> float:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ class Gibbs:
     State arrays: A0, A1, ... (I_n, C); ridge, ratio, middle (N, C); size, hold (R,); x (nnz,); trace (steps after
     burn-in, PROBES + 1); kept0, kept1, ... the draws kept (sum of I_n, C); mean0, ... the mean of the last mode's rows
     given the others (I, C), where `means`; kept (draws, parameters of the likelihood). Numbers: k, held, and the
-    likelihood's.
+    likelihood's. Several chains run one after the other, each with its own start, burn-in and draws.
     """
 
     entries: Entries
@@ -68,6 +69,13 @@ class Gibbs:
     keep: int
     effects: bool = True
     means: bool = False
+    pairs: int = 0
+    chains: int = 1
+
+    @property
+    def length(self) -> int:
+        """Steps of one chain."""
+        return self.burn + self.draws
 
     @cached_property
     def sequence(self) -> list[int]:
@@ -79,13 +87,15 @@ class Gibbs:
         """Which columns are drawn in which mode, (N, C); effects first."""
         N = len(self.entries.shape)
         effects = np.eye(N, dtype=bool) if self.effects else np.zeros((N, 0), dtype=bool)
-        return np.concatenate([effects, np.ones((N, self.rank), dtype=bool)], axis=1)
+        couples = [np.isin(np.arange(N), pair) for pair in combinations(range(N), 2) for _ in range(self.pairs)]
+        pairs = np.array(couples, dtype=bool).reshape(-1, N).T
+        return np.concatenate([effects, pairs, np.ones((N, self.rank), dtype=bool)], axis=1)
 
     @cached_property
     def moves(self) -> Array:
         """Which columns have a middle of their own, (N, C): components, and one effect, for the level of all."""
         out = self.free.copy()
-        out[1:, : self.components.start] = False
+        out[1:, out.sum(axis=0) == 1] = False
         return out
 
     @property
@@ -119,6 +129,9 @@ class Gibbs:
         return State(self._arrays(chain) | {"x": x} | trace, numbers, self.likelihood.nll(x, numbers))
 
     def step(self, state: State, rng: np.random.Generator) -> State:
+        place = state.numbers["k"] % self.length
+        if place == 0 and state.numbers["k"]:
+            state = self._afresh(state, rng)
         numbers, z, w = self.likelihood.augment(state.arrays["x"], dict(state.numbers), rng)
         chain = self.chain(state)
         for n in self.sequence:
@@ -129,9 +142,9 @@ class Gibbs:
         numbers |= {"k": k, "held": chain.held}
         arrays = {name: a for name, a in state.arrays.items() if name.startswith(("kept", "mean", "trace"))}
         arrays |= self._arrays(chain) | {"x": x}
-        if k > self.burn:
+        if place >= self.burn:
             arrays["trace"] = np.vstack([arrays["trace"], np.append(x[self._probes], value)])
-            if k - self.burn in self._kept_at:
+            if place - self.burn in self._kept_at:
                 self._keep(arrays, chain.F, mean, numbers)
         return State(arrays, numbers, value)
 
@@ -139,7 +152,13 @@ class Gibbs:
         return np.nan
 
     def done(self, state: State, previous: State | None) -> Status | None:
-        return Status.FINISHED if state.numbers["k"] >= self.burn + self.draws else None
+        return Status.FINISHED if state.numbers["k"] >= self.chains * self.length else None
+
+    def _afresh(self, state: State, rng: np.random.Generator) -> State:
+        """The start of the next chain, with what the chains before it have left."""
+        first = self.init(rng)
+        left = {name: a for name, a in state.arrays.items() if name.startswith(("kept", "mean", "trace"))}
+        return State({**first.arrays, **left}, {**first.numbers, "k": state.numbers["k"]}, first.value)
 
     # --- draws --------------------------------------------------------------------------------------------------
 
@@ -225,8 +244,8 @@ class Gibbs:
     @cached_property
     def _kept_at(self) -> frozenset[int]:
         """Steps after burn-in whose draw is kept: spread evenly, the last among them."""
-        count = min(self.keep, self.draws)
-        return frozenset(int(k) for k in np.ceil(np.arange(1, count + 1) * self.draws / count))
+        count = max(1, min(self.keep // self.chains, self.draws))
+        return frozenset(int(k) - 1 for k in np.ceil(np.arange(1, count + 1) * self.draws / count))
 
     @cached_property
     def _probes(self) -> Array:

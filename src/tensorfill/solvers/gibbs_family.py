@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from tensorfill.data.observations import Observations
 from tensorfill.models.emission import Emission
 from tensorfill.numerical.base import NumericalPrior
-from tensorfill.solvers.gibbs_likelihood import Likelihood, Logit, NegativeBinomialCounts, NormalNoise, StudentNoise
+from tensorfill.solvers.gibbs_likelihood import (
+    Likelihood,
+    LinearCounts,
+    Logit,
+    NegativeBinomialCounts,
+    NormalNoise,
+    StudentNoise,
+)
 
 Array = NDArray[Any]
 
@@ -20,6 +27,9 @@ LOGIT = ("bernoulli", "bernoulli-odds", "bernoulli-logit", "binomial")
 COUNTS = ("poisson", "poisson-log", "negative-binomial", "geometric")
 HEAVY = ("student-t", "laplace", "huber")  # outliers: Student's t stands for all
 POSITIVE = ("gamma", "exponential", "rayleigh", "lognormal", "beta-divergence")  # normal on logarithms
+
+LEVELS = 20  # so few different values are the marks of a scale, which ends where they end
+MARGIN = 0.25  # of the range of the data
 
 
 def family(obs: Observations, prior: NumericalPrior | None, transform: str) -> tuple[Emission, Likelihood, str]:
@@ -31,7 +41,7 @@ def family(obs: Observations, prior: NumericalPrior | None, transform: str) -> t
     name = "normal" if prior is None else prior.name
     if name in LOGIT:
         return _logit(t, w, int(getattr(prior, "n", 1)))
-    if name in COUNTS and transform in ("auto", "none"):
+    if name in COUNTS and transform != "sqrt":
         return _counts(t, w)
     if transform == "auto":
         transform = "log" if name in POSITIVE else _guess(t) if prior is None else "none"
@@ -53,7 +63,7 @@ def _logit(t: Array, w: Array | None, trials: int) -> tuple[Emission, Likelihood
 
 def _counts(t: Array, w: Array | None) -> tuple[Emission, Likelihood, str]:
     level = math.log(max(float(np.average(t, weights=w)), 0.5 / len(t)))
-    emission = Emission("negative-binomial", level=level, low=0.0)
+    emission = Emission("negative-binomial", level=level, low=0.0, high=_range(t, "log")[1])
     return emission, NegativeBinomialCounts(t, w, level), "negative binomial, by Polya-Gamma variables"
 
 
@@ -63,7 +73,8 @@ def _noise(t: Array, w: Array | None, transform: str, degrees: float) -> tuple[E
     y = emission.forward(t)
     level = float(np.average(y, weights=w))
     scale = float(np.sqrt(np.average((y - level) ** 2, weights=w))) or 1.0
-    emission = replace(emission, level=level, scale=scale, low=-math.inf if transform == "none" else 0.0)
+    low, high = _range(t, transform)
+    emission = replace(emission, level=level, scale=scale, low=low, high=high)
     y = (y - level) / scale
     return emission, StudentNoise(y, w, degrees) if kind == "student-t" else NormalNoise(y, w)
 
@@ -77,6 +88,18 @@ def _shift(t: Array, transform: str) -> float:
     if transform == "sqrt":
         return 0.375
     return 0.5 * float(t[t > 0].min(initial=1.0)) if transform == "log" and low == 0 else 0.0
+
+
+def _range(t: Array, transform: str) -> tuple[float, float]:
+    """Between which means may lie: the ends of a scale (ratings), and not far beyond the largest where squares or
+    powers would carry a small error of an extreme row times an extreme column far off.
+    """
+    low, high = float(t.min()), float(t.max())
+    if transform != "none":
+        return 0.0, high + MARGIN * (high - low)
+    few = min(len(t), 10_000)
+    scale = len(np.unique(t[:: max(1, len(t) // few)])) <= LEVELS < len(t) / 5
+    return (low, high) if scale else (-math.inf, math.inf)
 
 
 def _guess(t: Array) -> str:

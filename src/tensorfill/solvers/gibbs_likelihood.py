@@ -129,7 +129,8 @@ class NegativeBinomialCounts(Likelihood):
         return {"dispersion": 5.0}
 
     def augment(self, x: Array, numbers: Numbers, rng: np.random.Generator) -> tuple[Numbers, Array, Array]:
-        r = self._dispersion(x, float(numbers["dispersion"]), rng)
+        mean = np.exp(np.minimum(x + self.level, EXPONENT))
+        r = self._dispersion(mean, float(numbers["dispersion"]), rng)
         weights = 1.0 if self.weights is None else self.weights
         shift = self.level - math.log(r)
         omega = polyagamma.sample(weights * (self.y + r), x + shift, rng)
@@ -143,8 +144,7 @@ class NegativeBinomialCounts(Likelihood):
     def parameters(self, numbers: Mapping[str, Any]) -> list[float]:
         return [numbers["dispersion"]]
 
-    def _dispersion(self, x: Array, r: float, rng: np.random.Generator) -> float:
-        mean = np.exp(np.minimum(x + self.level, EXPONENT))
+    def _dispersion(self, mean: Array, r: float, rng: np.random.Generator) -> float:
         now = self._log_likelihood(mean, r) + _log_normal(r)
         for step in STRIDES:
             new = r * math.exp(step * rng.standard_normal())
