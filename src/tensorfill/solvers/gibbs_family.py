@@ -14,7 +14,6 @@ from tensorfill.models.emission import Emission
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.gibbs_likelihood import (
     Likelihood,
-    LinearCounts,
     Logit,
     NegativeBinomialCounts,
     NormalNoise,
