@@ -7,7 +7,15 @@ from typing import Any
 
 from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
 from tensorfill.choose.defaults import default_rank, prior_for
-from tensorfill.choose.field import EVALUATIONS, FieldRecipe, can_refine, complete_field, field_recipe
+from tensorfill.choose.field import (
+    EVALUATIONS,
+    PASSES,
+    START_EVALUATIONS,
+    FieldRecipe,
+    can_refine,
+    complete_field,
+    field_recipe,
+)
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
@@ -18,7 +26,6 @@ from tensorfill.result.answer import Answer, Factors, Filled, InUnits
 from tensorfill.solvers.adam import Adam
 
 STRENGTHS = (1.0, 3.0, 9.0, 27.0, 81.0)  # of the penalties: the weights of a clean picture would follow noise
-PASSES = {"quick": 2, "normal": 2, "best": 10}
 
 
 @CANDIDATES.register("field")
@@ -72,8 +79,8 @@ class Field(Candidate):
 
     def cost(self, facts: Facts) -> float:
         rank = self.given.rank or min(300, 2 * max(facts.shape))
-        fit = self.steps * EVALUATIONS * (1e-3 + 1.3e-10 * facts.size * rank)
-        return fit + self.passes * 5e-6 * facts.size
+        steps = START_EVALUATIONS if self.passes and not self.noise else EVALUATIONS
+        return self.steps * steps * (1e-3 + 1.3e-10 * facts.size * rank) + self.passes * 5e-6 * facts.size
 
     def shorter(self, facts: Facts, seconds: float) -> Candidate:
         return replace(self, steps=0.5)  # enough to tell which weights are better
