@@ -15,7 +15,7 @@ from tensorfill.choose.errorbars import complete_with_bars
 from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
 from tensorfill.methods.base import METHODS, Method, Run
-from tensorfill.registry import did_you_mean
+from tensorfill.registry import check_setting, did_you_mean
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.loop import Callback
 
@@ -75,6 +75,7 @@ def complete(
     obs = observe(data, mask, weights=weights, dims=dims)
     cls = METHODS[name]
     _check_settings(name, cls, settings)
+    check_setting("error_bars", error_bars, "float | None")
     run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
     recipe = cls(**settings)
     began = time.perf_counter()

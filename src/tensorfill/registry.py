@@ -1,10 +1,15 @@
-"""Names that users type, mapped to the classes they mean."""
+"""Names that users type, mapped to the classes they mean; and the settings they give, checked for their types."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar
+import math
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from numbers import Integral, Real
+from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -81,3 +86,75 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._items
+
+
+# --- settings -----------------------------------------------------------------------------------------------------
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, Real) and not isinstance(given, bool) and not math.isnan(given)
+
+
+def _is_whole(given: Any) -> bool:
+    return isinstance(given, Integral) and not isinstance(given, bool)
+
+
+def _list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """A check of lists, tuples and one-dimensional arrays."""
+
+    def check(given: Any) -> bool:
+        array = getattr(given, "ndim", 1) == 1 and not isinstance(given, str | bytes | Mapping)
+        return array and hasattr(given, "__len__") and hasattr(given, "__iter__") and all(map(fits, given))
+
+    return check
+
+
+# {a type as it stands in an annotation: (what it is called, does a value fit)}; other types are not checked here
+TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "int": ("a whole number", _is_whole),
+    "float": ("a number", _is_number),
+    "bool": ("True or False", lambda given: isinstance(given, bool)),
+    "str": ("text", lambda given: isinstance(given, str)),
+    "Path": ("a path", lambda given: isinstance(given, os.PathLike)),
+    "None": ("None", lambda given: given is None),
+    "Callback": ("a function", callable),
+    "NumericalPrior": ("a NumericalPrior", lambda given: hasattr(given, "nll")),
+    "Stopping": ("a Stopping", lambda given: type(given).__name__ == "Stopping"),
+    "Sequence[float]": ("a list of numbers", _list_of(_is_number)),
+    "tuple[float, float]": ("two numbers", lambda given: _list_of(_is_number)(given) and len(given) == 2),
+    "tuple[float, ...]": ("a list of numbers", _list_of(_is_number)),
+    "Sequence[str]": ("a list of names", _list_of(lambda given: isinstance(given, str))),
+    "Sequence[int]": ("a list of whole numbers", _list_of(_is_whole)),
+    "Mapping[int | str, float]": (
+        'a dictionary {mode: number}, e.g. {"hour": 1.0}',
+        lambda given: isinstance(given, Mapping) and all(map(_is_number, given.values())),
+    ),
+    "Collection[int | str]": (
+        "a list of modes",
+        lambda given: isinstance(given, Collection) and not isinstance(given, str | bytes),
+    ),
+}
+PARTS = re.compile(r"[\w.]+(?:\[[^\]]*\])?")  # of `int | Mapping[int | str, float] | None`
+
+
+def check_setting(name: str, given: Any, annotation: str) -> None:
+    """A sentence unless the value is of one of the types that the annotation names."""
+    kinds = PARTS.findall(annotation)
+    if any(kind not in TYPES for kind in kinds) or any(TYPES[kind][1](given) for kind in kinds):
+        return
+    words = [TYPES[kind][0] for kind in kinds]
+    must = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    msg = f"{name} must be {must}; got {given!r}."
+    raise TypeError(msg)
+
+
+class Settings:
+    """Base of dataclasses that users fill in: types are checked first, so that further checks can compare numbers."""
+
+    def __new__(cls, *given: Any, **named: Any) -> Self:
+        """Check what `__init__` is about to be given."""
+        fields = {f.name: str(f.type) for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+        for name, value in {**dict(zip(fields, given, strict=False)), **named}.items():
+            if name in fields:
+                check_setting(name, value, fields[name])
+        return super().__new__(cls)

@@ -90,7 +90,7 @@ def from_dense(
         indices=_coordinates(where, array.shape),
         values=plain[where].astype(working_dtype(array.dtype)),
         weights=kept,
-        dims=tuple(dims or ()),
+        dims=() if dims is None else dims,  # type: ignore[arg-type]  # checked there
         source=ArraySource(array, observed),
     )
 
@@ -178,7 +178,7 @@ def from_coo(
         indices=_coordinates(list(where.T), full),
         values=number,
         weights=kept,
-        dims=tuple(dims or ()),
+        dims=() if dims is None else dims,  # type: ignore[arg-type]  # checked there
         source=source,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -277,8 +277,11 @@ def check_share(share: float) -> None:
 
 def check_dims(dims: Sequence[str] | None, ndim: int) -> tuple[str, ...]:
     """Dimension names: given, or mode0, mode1, ..."""
-    if not dims:
+    if dims is None or (isinstance(dims, Sequence) and not dims):
         return tuple(f"mode{n}" for n in range(ndim))
+    if not isinstance(dims, Iterable):
+        msg = f"dims must be {ndim} different names; got {dims!r}."
+        raise TypeError(msg)
     names = tuple(str(d) for d in dims)
     if len(names) != ndim or len(set(names)) != ndim:
         msg = f"dims must be {ndim} different names; got {names}."

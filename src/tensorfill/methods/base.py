@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.checks import check_whole
-from tensorfill.registry import Registry
+from tensorfill.registry import Registry, Settings
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
@@ -32,7 +32,7 @@ METHODS: Registry[Method] = Registry("method")
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Settings):
     """How to run a method: what does not change its answer on a given seed, save by stopping early."""
 
     seed: int = 0
@@ -54,7 +54,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(Settings):
     """Base of all methods. Class facts are what `tensorfill list methods` and docs/methods.md show."""
 
     name: ClassVar[str]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.registry import Registry
+from tensorfill.registry import Registry, Settings
 from tensorfill.result.record import Status
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ SOLVERS: Registry[Solver] = Registry("solver")
 
 
 @dataclass(frozen=True)
-class Solver:
+class Solver(Settings):
     """Base of all solvers over a `Problem`."""
 
     name: ClassVar[str]

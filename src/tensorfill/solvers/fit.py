@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
-from tensorfill.models.init import initial_factors
+from tensorfill.models.init import INITS, initial_factors
 from tensorfill.problem import Problem
+from tensorfill.registry import check_setting
 from tensorfill.result.answer import Factors
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
@@ -91,13 +92,8 @@ def solve(
     seed : everything random follows from it
     """
     solver = SOLVERS.make(solver)
+    _check(solver, init, starts, held_out, stopping, seed, checkpoint)
     solver.check(problem)
-    if starts < 1:
-        msg = f"starts must be >= 1; got {starts}."
-        raise ValueError(msg)
-    if starts > 1 and checkpoint is not None:
-        msg = f"a checkpoint follows one run; got starts={starts}. Use starts=1."
-        raise ValueError(msg)
     root = np.random.SeedSequence(seed)
     split_rng, *start_rngs = (np.random.default_rng(s) for s in root.spawn(1 + starts))
     train, aside = problem, None
@@ -145,6 +141,28 @@ def solve(
         held_out=score if aside is not None else np.nan,
         error=rms_error(problem, best.state.factors, aside) if aside is not None else np.nan,
     )
+
+
+def _check(
+    solver: Any, init: Any, starts: Any, held_out: Any, stopping: Any, seed: Any, checkpoint: str | Path | None
+) -> None:
+    """A sentence for what `solve` cannot be given."""
+    if not isinstance(solver, Solver):
+        msg = f"solver must be a Solver or one of {', '.join(SOLVERS)}; got {solver!r}."
+        raise TypeError(msg)
+    if not isinstance(init, str | Sequence):
+        msg = f"init must be one of {', '.join(INITS)}, or a list of factors (I_n, R); got {init!r}."
+        raise TypeError(msg)
+    check_setting("starts", starts, "int")
+    check_setting("held_out", held_out, "float")
+    check_setting("seed", seed, "int")
+    check_setting("stopping", stopping, "Stopping | None")
+    if starts < 1:
+        msg = f"starts must be >= 1; got {starts}."
+        raise ValueError(msg)
+    if starts > 1 and checkpoint is not None:
+        msg = f"a checkpoint follows one run; got starts={starts}. Use starts=1."
+        raise ValueError(msg)
 
 
 def _name_of(init: str | Sequence[Array]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tensorfill.data.atomic import check_keeping
+from tensorfill.registry import Settings
 from tensorfill.result.record import History, Row, Status
 from tensorfill.solvers.base import Procedure, State
 from tensorfill.solvers.checkpoint import Memory, load, save
@@ -22,7 +23,7 @@ RESUMABLE = (Status.TIME, Status.ITERATIONS)
 
 
 @dataclass(frozen=True)
-class Stopping:
+class Stopping(Settings):
     """When to stop.
 
     Attributes

@@ -1,0 +1,86 @@
+"""Wrong settings get a sentence, whatever they are given to; right ones are taken in any of their forms."""
+
+import dataclasses
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.methods.base import Run
+from tensorfill.solvers.loop import Stopping
+
+OWNERS = {**dict(tfl.METHODS.items()), **{f"solver {k}": v for k, v in tfl.SOLVERS.items()}}
+OWNERS |= {"run": Run, "stop": Stopping}
+NUMBERS = [float("nan"), 1j, True, -1, 0.5, np.array([1.0, 2.0]), [[1.0]]]
+BAD = ["a", "", b"x", object(), [], ["a"], {}, {"a": "b"}, None, *NUMBERS]
+GRID = [(owner, f.name) for owner, cls in OWNERS.items() for f in dataclasses.fields(cls) if f.init]
+
+
+@pytest.mark.parametrize(("owner", "name"), GRID, ids=lambda x: x)
+def test_wrong_settings_get_a_sentence(owner, name):
+    for bad in BAD:
+        try:
+            OWNERS[owner](**{name: bad})
+        except (TypeError, ValueError) as error:
+            assert name.removesuffix("s") in str(error), (bad, error)  # noqa: PT017
+            assert " must " in str(error) or "checkpoint" in str(error), (bad, error)  # noqa: PT017
+
+
+T = np.outer(np.arange(1.0, 7.0), np.arange(1.0, 6.0))
+T[1, 2] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"seconds": "a"}, r"seconds must be a number or None; got 'a'\."),
+        ({"seconds": float("nan")}, r"seconds must be a number or None; got nan\."),
+        ({"max_iter": 2.5}, r"max_iter must be a whole number or None; got 2\.5\."),
+        ({"max_iter": True}, r"max_iter must be a whole number or None; got True\."),
+        ({"callback": 3}, r"callback must be a function or None; got 3\."),
+        ({"checkpoint": 3}, r"checkpoint must be text, a path or None; got 3\."),
+        ({"resume": "yes"}, r"resume must be True or False; got 'yes'\."),
+        ({"method": "halrtc", "alpha": 0.5}, r"alpha must be a list of numbers or None; got 0\.5\."),
+        ({"method": "halrtc", "alpha": "auto"}, r"alpha must be a list of numbers or None; got 'auto'\."),
+        ({"method": "t-ctv", "directions": 1}, r"directions must be a list of whole numbers; got 1\."),
+        ({"method": "sptc", "rank": "many"}, r"rank must be a whole number; got 'many'\."),
+        ({"method": "sptc", "prior": 3}, r"prior must be a NumericalPrior or text; got 3\."),
+        ({"error_bars": "a"}, r"error_bars must be a number or None; got 'a'\."),
+        ({"dims": 3}, r"dims must be 2 different names; got 3\."),
+        ({"method": 3}, r"method must be one of auto"),
+        ({"seed": "a"}, r"seed must be a whole number >= 0; got 'a'\."),
+    ],
+    ids=str,
+)
+def test_complete_says_what_is_wrong(settings, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        tfl.complete(T, **settings)
+
+
+def test_right_settings_are_taken_in_any_form(tmp_path):
+    for settings in (
+        {"seconds": 5, "max_iter": np.int64(2)},
+        {"seconds": np.float32(5), "max_iter": 2, "checkpoint": Path(tmp_path / "c.npz")},
+        {"max_iter": 2, "alpha": [0.5, 0.5]},
+        {"max_iter": 2, "alpha": np.array([0.5, 0.5]), "rho": Fraction(1, 100)},
+        {"max_iter": 2, "alpha": (1, 1), "seconds": None},
+    ):
+        assert np.isfinite(tfl.complete(T, method="halrtc", **settings).completed).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"starts": "a"}, "starts must be a whole number; got 'a'"),
+        ({"held_out": "a"}, "held_out must be a number; got 'a'"),
+        ({"stopping": 3}, "stopping must be a Stopping or None; got 3"),
+        ({"solver": 3}, "solver must be a Solver or one of lbfgsb"),
+        ({"init": 5}, "init must be"),
+        ({"seed": "a"}, "seed must be a whole number"),
+    ],
+)
+def test_solve_says_what_is_wrong(change, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        tfl.solve(tfl.Problem(tfl.observe(T), rank=1), **change)
