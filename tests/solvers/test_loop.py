@@ -202,3 +202,27 @@ def test_a_checkpoint_that_never_can_be_is_refused_before_the_first_step(tmp_pat
         tfl.solve(problem, checkpoint=tmp_path)
     with pytest.raises(OSError, match="no such directory"):
         tfl.solve(problem, checkpoint=tmp_path / "none" / "run.npz")
+
+
+def test_any_damage_to_a_checkpoint_is_one_sentence(tmp_path):
+    problem, _ = make_problem("normal")
+    path = tmp_path / "run.npz"
+    options = {"stopping": Stopping(max_iter=2, tol=0), "checkpoint": path}
+    tfl.solve(problem, **options)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    damaged = [b"", whole[:30], whole[:-40], b"x" * 50, whole.replace(b"fingerprint", b"fingerprynt")]
+    for _ in range(150):
+        some = bytearray(whole)
+        for at in rng.integers(len(some), size=rng.integers(1, 4)):
+            some[at] = rng.integers(256)
+        damaged.append(bytes(some))
+    np.savez(tmp_path / "other.npz", meta=np.frombuffer(b"[1, 2]", dtype=np.uint8), rows=np.zeros(3))
+    damaged.append((tmp_path / "other.npz").read_bytes())
+    for data in damaged:
+        path.write_bytes(data)
+        try:
+            tfl.solve(problem, resume=True, **options)
+        except ValueError as error:
+            assert str(error).startswith(f"checkpoint {path} ")  # noqa: PT017
+            assert "delete it" in str(error)  # noqa: PT017

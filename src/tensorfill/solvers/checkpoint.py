@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -75,19 +74,26 @@ def save(path: Path, memory: Memory, fingerprint: str, rng: np.random.Generator)
 
 
 def load(path: Path, fingerprint: str, rng: np.random.Generator) -> Memory:
-    """Read a run back; `rng` is set to where it was."""
+    """Read a run back; `rng` is set to where it was. Any damage is one sentence."""
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # NumPy leaves a broken file open
             arrays = {k: file[k] for k in file.files}
         meta: dict[str, Any] = json.loads(arrays["meta"].tobytes())
-        rows = arrays["rows"]
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        msg = f"checkpoint {path} cannot be read ({error}); delete it to start afresh."
+        memory = _memory(arrays, meta) if meta["fingerprint"] == fingerprint else None
+        if memory is not None:
+            rng.bit_generator.state = meta["rng"]
+    except Exception as error:  # a damaged file meets the libraries that read it in any way at all
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        msg = f"checkpoint {path} cannot be read ({line}); delete it to start afresh."
         raise ValueError(msg) from error
-    if meta["fingerprint"] != fingerprint:
+    if memory is None:
         msg = f"checkpoint {path} belongs to another run (other data or settings); delete it or name another file."
         raise ValueError(msg)
-    rng.bit_generator.state = meta["rng"]
+    return replace(memory, drawn=rng.bit_generator.state)
+
+
+def _memory(arrays: dict[str, Any], meta: dict[str, Any]) -> Memory:
+    """What `save` was given, but for the random numbers."""
     state = State(_part(arrays, "state"), meta["numbers"], float(meta["value"]))
     best = None
     if meta["best"] is not None:
@@ -95,13 +101,12 @@ def load(path: Path, fingerprint: str, rng: np.random.Generator) -> Memory:
         best = state if meta["best"] == "state" else own
     return Memory(
         state=state,
-        rows=tuple(Row(int(r[0]), *map(float, r[1:])) for r in rows),
+        rows=tuple(Row(int(r[0]), *map(float, r[1:])) for r in arrays["rows"]),
         best=best,
         best_score=float(meta["best_score"]),
         best_iteration=int(meta["best_iteration"]),
         seconds=float(meta["seconds"]),
         status=None if meta["status"] is None else Status[meta["status"]],
-        drawn=rng.bit_generator.state,
     )
 
 
