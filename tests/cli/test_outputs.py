@@ -120,3 +120,12 @@ def test_names_that_a_format_has_no_room_for_are_refused_before_the_fit(folder, 
     assert f"cannot write out{ending}: " in (said := capsys.readouterr().err)
     assert "no '/' in a name; got 'km/h'" in said
     assert sorted(os.listdir()) == ["in.npy", "mask.npy", "t.csv"]
+
+
+def test_the_demonstration_keeps_to_it_too(folder, monkeypatch, capsys):
+    monkeypatch.setattr("tensorfill.cli.demo.complete", lambda *a, **k: pytest.fail("it came to the fit"))
+    assert run("demo", "-o", "a.png", "--report", "./a.png") == 2
+    assert "name another file for one of them" in capsys.readouterr().err
+    os.mkfifo("fifo.png")
+    assert run("demo", "-o", "fifo.png") == 1
+    assert "cannot write fifo.png: it is a pipe." in capsys.readouterr().err

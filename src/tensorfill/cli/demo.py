@@ -9,7 +9,7 @@ from pathlib import Path
 from tensorfill.api import complete
 from tensorfill.cli.checks import check_effort, check_numbers
 from tensorfill.cli.progress import Progress, planned
-from tensorfill.data.atomic import replacing
+from tensorfill.data.atomic import lost, refuse_obstacle, replacing
 from tensorfill.data.convert import observe
 from tensorfill.data.formats.output import naming
 from tensorfill.data.masks import random_entries
@@ -42,12 +42,15 @@ class Demo:
             msg = f"--missing must be a percentage from 0 up to, but not including, 100; got {self.missing:g}."
             raise Problem(msg, BAD_USAGE)
         check_effort(self.effort)
+        if clash := lost({"-o": self.out, "--report": self.report}, {}):
+            raise Problem(clash, BAD_USAGE)
         truth = photograph()
         mask = random_entries(truth.shape, self.missing / 100, self.seed)
         with as_problem(BAD_DATA):
             for path in (self.out, self.report):
                 if path is not None:
                     with naming(path, "write"):
+                        refuse_obstacle(path)
                         Path(path).parent.mkdir(parents=True, exist_ok=True)
             obs = observe(truth, mask, dims=("row", "column", "channel"))
             method = "auto-best" if self.effort == "best" else "auto"
