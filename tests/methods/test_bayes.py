@@ -69,6 +69,19 @@ def test_square_roots_of_counts():
         fit_posterior(Observations.from_dense(T - 50, mask), transform="sqrt")
 
 
+def test_no_mean_far_beyond_its_slices():
+    T, mask, _ = data("counts")
+    obs = Observations.from_dense(T, mask)
+    posterior, _ = fit_posterior(obs, prior="poisson", rank=6, **FEW)
+    assert posterior.ceiling.min() >= 2 * T[mask].mean()
+    held = Posterior(
+        obs.shape, posterior.draws, posterior.parameters, posterior.emission, ceiling=np.full(sum(obs.shape), 1.5)
+    )
+    hidden = np.argwhere(~mask)
+    assert held.at(hidden).max() == held.full().max() == 1.5
+    assert posterior.at(hidden).max() > 1.5
+
+
 @pytest.mark.parametrize("family", ["normal", "student-t", "binomial", "negative-binomial"])
 @pytest.mark.parametrize("transform", ["none", "sqrt", "log"])
 def test_mean_and_variance_are_those_of_the_draws(family, transform):

@@ -18,7 +18,7 @@ from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.gibbs import Gibbs
 from tensorfill.solvers.gibbs_data import entries
-from tensorfill.solvers.gibbs_family import family
+from tensorfill.solvers.gibbs_family import ceiling, family
 from tensorfill.solvers.gibbs_trace import summary
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
@@ -126,6 +126,7 @@ class Bayes(Method):
             emission,
             np.stack(means) if means else None,
             gibbs.sequence[-1],
+            ceiling(obs, emission),
             numbers,
         )
         return posterior, outcome

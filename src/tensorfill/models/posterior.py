@@ -35,6 +35,8 @@ class Posterior:
     emission : how a datum follows from the model
     means : (m, I, C), or None: the mean of mode `mode`'s rows given the other modes' draws. The mean of an entry takes
         them in place of the rows drawn, which scatter around them for nothing. Only where data are linear in the model
+    ceiling : (sum of I_n,), or None: a mean stays below the least ceiling of its slices. Where data are squares or
+        powers of the model, an extreme row times an extreme column would else carry it far beyond anything seen
     numbers : rhat, ess and others, JSON-able
     """
 
@@ -46,6 +48,7 @@ class Posterior:
     emission: Emission
     means: Array | None = None
     mode: int = 0
+    ceiling: Array | None = None
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
     def factors(self, draw: int) -> list[Array]:
@@ -73,7 +76,8 @@ class Posterior:
         total = np.zeros(len(rows))
         for j, parameter in enumerate(self.parameters):
             total += self.emission.mean(self._predict(j, rows, steady=True), float(parameter))
-        return total / len(self.parameters)
+        total /= len(self.parameters)
+        return total if self.ceiling is None else np.minimum(total, self.ceiling[rows].min(axis=1))
 
     def std_at(self, indices: Array, *, noise: bool = True) -> Array:
         """Standard deviation of a datum at coordinates (k, N); without `noise`, of its mean: (k,)."""
@@ -86,7 +90,11 @@ class Posterior:
         for j, parameter in enumerate(self.parameters):
             factors = np.split(self._stack(j, steady=True), np.cumsum(self.shape)[:-1])
             total += self.emission.mean(CP(factors).full(), float(parameter))
-        return total / len(self.draws)
+        total /= len(self.draws)
+        if self.ceiling is not None:
+            for n, part in enumerate(np.split(self.ceiling, np.cumsum(self.shape)[:-1])):
+                np.minimum(total, part.reshape(-1, *(1,) * (len(self.shape) - 1 - n)), out=total)
+        return total
 
     def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
         """m data sets at coordinates (k, N), noise included: (m, k). Draws are taken in turn, from a random order."""
@@ -115,8 +123,8 @@ class Posterior:
     def pack(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """(arrays, JSON-able rest) from which `unpack` makes the same answer."""
         arrays = {"draws": self.draws, "parameters": self.parameters}
-        if self.means is not None:
-            arrays["means"] = self.means
+        optional = {"means": self.means, "ceiling": self.ceiling}
+        arrays |= {name: array for name, array in optional.items() if array is not None}
         rest = {
             "shape": list(self.shape),
             "mode": self.mode,
@@ -129,9 +137,15 @@ class Posterior:
     def unpack(cls, arrays: Mapping[str, Array], rest: Mapping[str, Any], prior: Any = None) -> Posterior:
         """What `pack` gave; `prior` is not needed: the emission says what a datum is."""
         emission = Emission(**rest["emission"])
-        shape, means = tuple(rest["shape"]), arrays.get("means")
         return cls(
-            shape, arrays["draws"], arrays["parameters"], emission, means, int(rest["mode"]), dict(rest["numbers"])
+            tuple(rest["shape"]),
+            arrays["draws"],
+            arrays["parameters"],
+            emission,
+            arrays.get("means"),
+            int(rest["mode"]),
+            arrays.get("ceiling"),
+            dict(rest["numbers"]),
         )
 
     # --- inside -------------------------------------------------------------------------------------------------

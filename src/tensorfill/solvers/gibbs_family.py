@@ -28,6 +28,7 @@ HEAVY = ("student-t", "laplace", "huber")  # outliers: Student's t stands for al
 POSITIVE = ("gamma", "exponential", "rayleigh", "lognormal", "beta-divergence")  # normal on logarithms
 
 LEVELS = 20  # so few different values are the marks of a scale, which ends where they end
+ENOUGH = 30  # observations of a slice whose largest says something about the others
 MARGIN = 0.25  # of the range of the data
 
 
@@ -99,6 +100,22 @@ def _range(t: Array, transform: str) -> tuple[float, float]:
     few = min(len(t), 10_000)
     scale = len(np.unique(t[:: max(1, len(t) // few)])) <= LEVELS < len(t) / 5
     return (low, high) if scale else (-math.inf, math.inf)
+
+
+def ceiling(obs: Observations, emission: Emission) -> Array | None:
+    """Twice the largest value seen in every slice of every mode, (sum of I_n,); infinite where little was seen.
+
+    None where data are linear in the model.
+    """
+    if emission.linear or emission.family == "binomial":
+        return None
+    out, usual = [], float(obs.values.mean(dtype=np.float64))
+    for n, length in enumerate(obs.shape):
+        largest = np.full(length, usual)
+        np.maximum.at(largest, obs.indices[:, n], obs.values)
+        count = np.bincount(obs.indices[:, n], minlength=length)
+        out.append(np.where(count >= ENOUGH, 2 * largest, np.inf))
+    return np.concatenate(out)
 
 
 def _guess(t: Array) -> str:
