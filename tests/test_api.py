@@ -140,20 +140,22 @@ def test_additive_ramps_are_filled_no_worse_than_by_the_means(noise, seed):
     assert rmse(done.estimate[~known], T[~known]) <= 1.005 * rmse(mode_means_fill(holes)[~known], T[~known])
 
 
-def test_entries_held_out_of_a_field_on_request():
-    clean, _ = waves(0.0, shape=(60, 70, 10))
+def test_nothing_is_held_out_of_a_clean_picture_unless_asked():
+    clean, _ = waves(0.0, shape=(40, 44, 3))
+    picture = (127 + 60 * clean).astype(np.uint8)
     known = np.random.default_rng(1).random(clean.shape) < 0.3
-    holes = np.where(known, clean, np.nan)
-    assert np.isnan(tfl.complete(holes).error)
-    done = tfl.complete(holes, held_out=0.1)
-    assert done.error < 0.05
-    assert np.isnan(tfl.complete(holes[:30, :30], held_out=0.0).error)  # a small one, else decided on held-out entries
+    plain = tfl.complete(picture, mask=known)
+    assert np.isnan(plain.error)
+    assert plain.tried == ()
+    done = tfl.complete(picture, mask=known, held_out=0.1)
+    assert done.error < 5
+    assert done.tried
+    assert np.isnan(tfl.complete(clean, mask=known, held_out=0.0).error)
 
 
 @pytest.mark.parametrize(
     ("T", "kw", "sentence"),
     [
-        (waves(0.0)[1], {"starts": 2}, "starts is for tables, and this is a field"),
         (np.random.default_rng(0).normal(size=(9, 8, 7)), {"tv": 0.1}, "tv is for fields, and fewer than two modes"),
         (np.random.default_rng(0).normal(size=(9, 8, 7)), {"passes": 3}, "passes is for fields"),
     ],
@@ -173,7 +175,7 @@ def test_a_noisy_field_stops_in_time_and_resumes_to_the_bit(tmp_path):
     def stop(state, history):
         nonlocal calls
         calls += 1
-        return calls > 700  # in the midst of the third fit
+        return calls > 150  # in the midst of a fit
 
     cut = tfl.complete(holes, checkpoint=tmp_path / "run.npz", callback=stop)
     assert cut.status.name == "CALLBACK"
@@ -237,7 +239,7 @@ def test_picture_by_default():
     [
         ({"method": "halrct"}, "method must be one of auto"),
         ({"rnak": 3}, "Did you mean 'rank'"),
-        ({"effort": "extreme"}, "effort must be one of normal, best"),
+        ({"effort": "extreme"}, "effort must be one of quick, normal, best"),
         ({"prior": "gama"}, "Did you mean 'gamma'"),
         ({"smooth": {"hour": 1.0}}, "dimension must be one of mode0"),
         ({"method": "sptc", "effort": "best"}, "belongs to method"),

@@ -50,7 +50,7 @@ def from_contest(contest: Contest, decision: Decision, run: Run, method: str) ->
     return replace(
         done,
         answer=_inside(answer, facts),
-        status=early or done.status,
+        status=early or (Status.TIME if contest.late else done.status),
         settings={**done.settings, "candidate": " + ".join(e.candidate.label for e in decision.entries)},
         tried=leaderboard(contest, decision),
         **_errors(contest, decision.predict(contest)),

@@ -118,6 +118,7 @@ class Contest:
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
+        self.late = False  # did the time limit leave something untried?
         self.truth = np.concatenate([f.aside.values.astype(np.float64) for f in self.folds])
         self.kinds = np.concatenate([f.kinds for f in self.folds])
         self.weight = np.concatenate([loss_weights(f.aside, self.obs, self.facts) for f in self.folds])
@@ -157,6 +158,7 @@ class Contest:
             return
         if self.entries and self.seconds_left() == 0.0:
             self.left_out[candidate.label] = "there was no time for it"
+            self.late = True
             family.next = None
             return
         trial = candidate.shorter(self.facts, LARGEST_PART * self.budget / len(self.folds))
@@ -192,7 +194,8 @@ class Contest:
             if not np.isfinite(x).all():
                 return Entry(candidate, np.empty(0), time.perf_counter() - began, "it gave infinite numbers", first)
             parts.append(self.clip(x))
-            if (late or self.ended is not None) and (late or len(parts) < len(self.folds)):
+            self.late |= late
+            if late or (self.ended is not None and len(parts) < len(self.folds)):
                 return Entry(candidate, np.empty(0), time.perf_counter() - began, "it was cut short", first)
         entry = Entry(candidate, np.concatenate(parts), time.perf_counter() - began, "", first)
         if self.journal is not None and self.ended is None:

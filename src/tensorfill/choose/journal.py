@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.atomic import replacing
+from tensorfill.data.atomic import check_keeping, keep
 from tensorfill.methods.base import Run
 
 Array = NDArray[Any]
@@ -30,6 +29,7 @@ class Journal:
         """The one that `run` names, read if it resumes; None if it names none."""
         if run.checkpoint is None:
             return None
+        check_keeping(run.checkpoint)
         journal = Journal(Path(run.checkpoint), f"{mark} seed {run.seed}")
         if run.resume and journal.path.exists():
             journal._read()
@@ -46,8 +46,7 @@ class Journal:
         meta = {"mark": self.mark, "names": names, "seconds": [self.pages[n][1] for n in names]}
         arrays = {f"p{k}": self.pages[n][0] for k, n in enumerate(names)}
         arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-        with replacing(self.path) as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
+        keep(self.path, arrays)
 
     def _read(self) -> None:
         try:
@@ -55,7 +54,7 @@ class Journal:
                 arrays = {k: file[k] for k in file.files}
             meta = json.loads(arrays["meta"].tobytes())
             pages = {n: (arrays[f"p{k}"], meta["seconds"][k]) for k, n in enumerate(meta["names"])}
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except Exception as error:  # damage of any kind is one sentence
             msg = f"checkpoint {self.path} cannot be read ({error}); delete it to start afresh."
             raise ValueError(msg) from error
         if meta["mark"] != self.mark:

@@ -18,7 +18,7 @@ from tensorfill.models.cp import CP
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.result.answer import Answer, Factors, Filled, draws_of, factors_of
-from tensorfill.result.record import Bars, History, Status, Tried
+from tensorfill.result.record import Bars, History, Status, Tried, limits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,16 +112,18 @@ class Completion:
         obs = self.observations
         middle = np.array(self.estimate, dtype=np.float64)
         middle.reshape(-1)[obs.flat] = obs.values
-        low, high = middle - self.bars.half, middle + self.bars.half
-        if self.prior is None:
-            return low, high
-        return self.prior.t_domain.clip(low), self.prior.t_domain.clip(high)
+        return self.bars.around(middle, self._limits())
+
+    def _limits(self) -> tuple[float, float]:
+        """Between which the data lie, by themselves and by the prior."""
+        return limits(self.observations.values, None if self.prior is None else self.prior.t_domain)
 
     def _central(self, level: float) -> tuple[Array, Array]:
         """The central `level` of the posterior."""
         obs, where = self.observations, np.argwhere(~self.observations.mask)
         ends = self._draws().quantile_at(where, ((1 - level) / 2, (1 + level) / 2))
-        return _filled(obs, where, ends[0]), _filled(obs, where, ends[1])
+        low, high = np.clip(ends, *self._limits())
+        return _filled(obs, where, low), _filled(obs, where, high)
 
     def _factors(self) -> Factors:
         found = factors_of(self.answer)
