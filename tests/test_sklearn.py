@@ -69,9 +69,10 @@ def test_transform_keeps_the_other_factors_bit_for_bit(matrix, fitted):
 def test_what_is_filled_lies_in_the_span_of_the_kept_factors(fitted, matrix):
     """X of a new sample is its row times the factor of the features: nothing else was fitted to it."""
     gaps = matrix[1][40:]
-    rows = fitted._rows.fit((gaps - fitted.center_) / fitted.scale_)
+    Z = (gaps - fitted.center_) / fitted.scale_
+    level, scale = fitted._rows._level_and_scale(Z)
     missing = np.isnan(gaps)
-    expected = (rows @ fitted.factors_[0].T) * fitted.scale_ + fitted.center_
+    expected = (level + scale * (fitted._rows.fit(Z) @ fitted.factors_[0].T)) * fitted.scale_ + fitted.center_
     np.testing.assert_allclose(fitted.transform(gaps)[missing], expected[missing], rtol=1e-12)
 
 

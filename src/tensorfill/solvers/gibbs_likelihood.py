@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from tensorfill.numerical import polyagamma
 
@@ -155,6 +154,8 @@ class NegativeBinomialCounts(Likelihood):
 
     def _log_likelihood(self, mean: Array, r: float) -> float:
         """Without y ln(mean) and what does not depend on r."""
+        from scipy.special import gammaln  # slow to import
+
         values, counts = self._histogram
         each = (self.y + r) * np.log(r + mean)
         total = float(each.sum() if self.weights is None else each @ self.weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -214,19 +214,28 @@ class _Climb:
         return False
 
     def ranks(self) -> Search:
-        """Growing ranks, until two in a row are worse than the best."""
-        worse = 0
-        for rank in self.ladder:
-            if rank <= self.best.rank and np.isfinite(self.least):
-                continue
+        """Higher ranks than the best, until two in a row are worse; if the first was, lower ones."""
+        at = self.ladder.index(self.best.rank)
+        climbed = yield from self._along(self.ladder[at + 1 :])
+        if not climbed:
+            yield from self._along(self.ladder[:at][::-1])
+
+    def _along(self, ranks: list[int]) -> Generator[LowRank, float, bool]:
+        """One rank after the other, until two in a row are worse than the best. Was any better?"""
+        worse, better = 0, False
+        for rank in ranks:
             now = replace(self.best, rank=rank)
-            worse = 0 if self._seen(now, (yield now)) else worse + 1
+            if self._seen(now, (yield now)):
+                worse, better = 0, True
+            else:
+                worse += 1
             if worse == 2:
-                return
+                break
+        return better
 
     def units(self, facts: Facts) -> Search:
-        """The lowest rank in every unit: slices standardised, all centred, as they are."""
-        first = replace(self.best, rank=self.ladder[0])
+        """A middling rank in every unit: slices standardised, all centred, as they are."""
+        first = replace(self.best, rank=self.ladder[len(self.ladder) // 2])
         ways = [first] if first.standardise is None else [first, replace(first, standardise=None)]
         if has_no_zero(facts, self.given):
             ways.append(replace(first, standardise=None, centred=False))
