@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
+from tensorfill.choose import field
 from tensorfill.choose.defaults import prior_for
 from tensorfill.choose.field import (
     EVALUATIONS,
@@ -91,6 +92,31 @@ def test_passes_make_it_better(picture):
     alone = complete_field(obs, recipe_of(obs, passes=0), Run(seed=0), "auto").estimate
     passed = complete_field(obs, recipe_of(obs, passes=6), Run(seed=0), "auto").estimate
     assert psnr(passed, T, M) > psnr(alone, T, M) + 2
+
+
+def test_where_the_first_pass_does_not_pay_the_fit_stands_alone(picture, monkeypatch):
+    obs = picture[2]
+    want = complete_field(obs, recipe_of(obs, passes=0), Run(seed=0), "auto")
+    monkeypatch.setattr(field, "WORTH", 0.0)
+    done = complete_field(obs, recipe_of(obs, passes=6), Run(seed=0), "auto")
+    assert done.settings["passes"] == 0
+    assert done.observations is obs
+    assert np.array_equal(done.estimate, want.estimate)
+
+
+def test_a_run_resumed_ends_with_the_same_bits(picture, tmp_path):
+    obs, file = picture[2], tmp_path / "run.npz"
+    recipe = recipe_of(obs, passes=3)
+    want = complete_field(obs, recipe, Run(seed=0), "auto").estimate
+
+    def stop(state, history):
+        return "X" in state.arrays and state.numbers["k"] == 2
+
+    cut = complete_field(obs, recipe, Run(seed=0, callback=stop, checkpoint=file), "auto")
+    assert cut.settings["passes"] == 2
+    done = complete_field(obs, recipe, Run(seed=0, checkpoint=file, resume=True), "auto")
+    assert np.array_equal(done.estimate, want)
+    assert done.settings["passes"] == 3
 
 
 def test_a_periodic_facade_is_no_worse_than_by_t_ctv(picture):

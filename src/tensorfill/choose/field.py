@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -39,6 +40,10 @@ RATE, EVALUATIONS = 0.008, 600  # of a fit that stands alone
 START_RATE, START_EVALUATIONS = 0.016, 150  # of one that passes of self-similarity start from, on data without noise
 # Passes of self-similarity by effort. More than 10 add nothing: `non_local` names the data they were set on.
 PASSES = {"quick": 2, "normal": 6, "best": 10}
+# Do passes pay? The first one lowers the mean square at held-out entries to .4 to .75 of what it was on photographs
+# (house, tree, bricks; 60 to 95 % missing), and leaves it on a drawn facade, where the long fit alone is 4 dB better.
+HELD_OUT, WORTH = 0.04, 0.85
+SPARE = 0.03  # share observed below which all entries are needed
 GREY = 1 / 128  # one grey level of an ordinary picture, relative to a typical value
 
 
@@ -147,7 +152,44 @@ def schedule(solver: Solver) -> int:
 
 
 def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:
-    """Fit on a fixed schedule: nothing is held out, for at 99 % missing every entry counts."""
+    """Fit on a fixed schedule, then make the passes. If they are worth it: a picture that is low-rank as a whole, such
+    as a facade, is better served by a long fit alone. The first pass decides, on a few entries that the fit and this
+    pass do not see; at 99 % missing there are none to spare.
+    """
+    cut_short = run.max_iter is not None and run.max_iter < schedule(recipe.solver)
+    refines = recipe.passes > 0 and not cut_short and can_refine(obs, recipe.prior, tuple(recipe.smooth))
+    decides = refines and recipe.solver == default_solver(starts=True) and obs.share >= SPARE and recipe.passes > 1
+    if not decides:
+        done = fitted(obs, recipe, run, method)
+        return refined(done, recipe, rest(run, done)) if refines and goes_on(done) else done
+    kept, aside = obs.split(HELD_OUT, np.random.default_rng([run.seed, 1]))
+    done = fitted(kept, recipe, run, method)
+    whole = partial(replace, observations=obs, problem=field_problem(obs, recipe))
+    if not goes_on(done):
+        return whole(done)
+    once = refined(done, recipe, replace(rest(run, done), checkpoint=None, resume=False), stop=1)
+    if not goes_on(once):
+        return whole(once)
+    before, after = (float(np.mean((c.at(aside.indices) - aside.values) ** 2)) for c in (done, once))
+    if after < WORTH * before:
+        return refined(whole(once), recipe, rest(run, once), start=1)
+    alone = replace(recipe, solver=default_solver(starts=False), passes=0)
+    file = None if run.checkpoint is None else f"{run.checkpoint}.alone"
+    return fitted(obs, alone, replace(rest(run, once), checkpoint=file), method)
+
+
+def goes_on(done: Completion) -> bool:
+    """Did this part of a run end well, and in its own time?"""
+    return done.status.ok and done.status not in ENDED_EARLY
+
+
+def rest(run: Run, done: Completion) -> Run:
+    """The run after what is done."""
+    return run if run.seconds is None else replace(run, seconds=max(run.seconds - done.seconds, 1e-9))
+
+
+def fitted(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:
+    """The fit alone, without passes."""
     problem = field_problem(obs, recipe)
     limit = schedule(recipe.solver)
     done = solve(
@@ -170,12 +212,7 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
     }
     # along smooth modes the fit itself has drawn the rows never seen to their neighbours
     factors = fill_unseen(obs, done.factors or [], leave=tuple(recipe.smooth))
-    done = replace(done.with_factors(factors), method=method, settings=settings)
-    cut_short = not done.status.ok or done.status in ENDED_EARLY or (run.max_iter is not None and run.max_iter < limit)
-    if recipe.passes < 1 or cut_short or not can_refine(obs, recipe.prior, tuple(recipe.smooth)):
-        return done
-    left = None if run.seconds is None else max(run.seconds - done.seconds, 1e-9)
-    return refined(done, recipe, replace(run, seconds=left))
+    return replace(done.with_factors(factors), method=method, settings=settings)
 
 
 def can_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...]) -> bool:
@@ -187,9 +224,9 @@ def can_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...])
     return min(obs.shape[m] for m in modes[:2]) >= SelfSimilarity.patch
 
 
-def refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
-    """The completion after passes of self-similarity over its first two smooth modes; its history goes on. `run` says
-    how long the passes may take.
+def refined(done: Completion, recipe: FieldRecipe, run: Run, *, start: int = 0, stop: int | None = None) -> Completion:
+    """The completion after passes of self-similarity over its first two smooth modes, from number `start` to before
+    `stop`; its history goes on. `run` says how long the passes may take.
     """
     obs, rows = done.observations, done.history.rows
     first, second = sorted(tuple(recipe.smooth)[:2])
@@ -202,6 +239,8 @@ def refined(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
         default_sigmas(t, recipe.passes, share=obs.share),
         noise=recipe.noise,
         turned=recipe.passes // 2,
+        first=start,
+        stop=stop,
         threads=available_threads(),
     )
     outcome = run_loop(

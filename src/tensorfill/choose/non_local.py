@@ -65,7 +65,8 @@ class Refinement:
     """Passes of the filter over a completion: what the loop drives.
 
     t (nnz,) are the observed values, `start` a completion (read off the mask only), `noise` the standard deviation of
-    the data, `turned` how many of the last passes look at the groups both ways.
+    the data, `turned` how many of the last passes look at the groups both ways, `first` the number of the first pass to
+    make and `stop` that of the first not to make, by default all.
     """
 
     t: Array
@@ -75,18 +76,20 @@ class Refinement:
     sigmas: Sequence[float]
     noise: float | Array = 0.0
     turned: int = 0
+    first: int = 0
+    stop: int | None = None
     threads: int = 1
 
     def init(self, rng: np.random.Generator) -> State:
         X = np.zeros(self.start.shape)
         X[~self.mask] = self.start[~self.mask]
         X[self.mask] = self.t
-        return State({"X": X}, {"k": 0})
+        return State({"X": X}, {"k": self.first})
 
     def step(self, state: State, rng: np.random.Generator) -> State:
         k, X = int(state.numbers["k"]), state.arrays["X"]
         rematch = REMATCH[len(self.sigmas) >= MANY]
-        if k % rematch == 0:
+        if k % rematch == 0 or k == self.first:
             groups = self.denoiser.match(X, shift=SHIFT * (k // rematch), threads=self.threads)
         else:
             groups = state.arrays["groups"]
@@ -124,7 +127,8 @@ class Refinement:
         return np.nan
 
     def done(self, state: State, previous: State | None) -> Status | None:
-        return Status.FINISHED if state.numbers["k"] >= len(self.sigmas) else None
+        stop = len(self.sigmas) if self.stop is None else self.stop
+        return Status.FINISHED if state.numbers["k"] >= stop else None
 
 
 def available_threads() -> int:
