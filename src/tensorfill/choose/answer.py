@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tensorfill.choose.blend import Decision, single
 from tensorfill.choose.candidates.base import Candidate, Fitted
+from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.contest import Contest, ends
 from tensorfill.data.facts import Facts, unit_mode
 from tensorfill.data.gaps import gap_kinds
@@ -71,14 +72,19 @@ def _completion(fitted: Fitted, obs: Observations, facts: Facts, run: Run, metho
 
 
 def cut_short(contest: Contest, run: Run, method: str) -> Completion:
-    """The best candidate so far as one fold left it: there is no time to fit it to everything."""
-    best = next((e for e in contest.ranking() if e.fitted is not None), contest.entries[-1])
+    """The best candidate so far as one fold left it: there is no time to fit it to everything. If none came as far as a
+    first model, the means.
+    """
+    fitted = [e for e in (*contest.ranking(), *contest.entries[::-1]) if e.fitted is not None]
+    if not fitted:
+        return from_one(Means(), contest.obs, contest.facts, run, method)
+    best = fitted[0]
     assert best.fitted is not None
-    assert contest.ended is not None
     done = _completion(best.fitted, contest.obs, contest.facts, run, method)
     errors = _errors(contest, best.predictions) if best.whole else {}
     tried = leaderboard(contest, single(best) if best.whole else None)
-    return replace(done, answer=_inside(done.answer, contest.facts), status=contest.ended, tried=tried, **errors)
+    status = contest.ended or Status.TIME
+    return replace(done, answer=_inside(done.answer, contest.facts), status=status, tried=tried, **errors)
 
 
 def _part(run: Run, k: int, parts: int) -> Run:

@@ -106,10 +106,8 @@ class Auto(Method):
             return from_one(only, obs, facts, run, self.name)
         contest = Contest.on(obs, facts, given, run)
         contest.hold((cls for _, cls in CANDIDATES.items()), always=ALWAYS)
-        if contest.ended is not None:
+        if contest.ended is not None or not contest.ranking():
             return cut_short(contest, run, self.name)
-        if not contest.ranking():
-            return from_one(Means(), obs, facts, run, self.name)
         decision = decide(contest, one=given.model)
         left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
         return from_contest(contest, decision, replace(run, seconds=left), self.name)
