@@ -16,6 +16,7 @@ from test_files import EXAMPLES
 from typer.testing import CliRunner
 
 import tensorfill as tfl
+from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.cli import main as cli
 from tensorfill.data.files import FORMATS
 
@@ -555,6 +556,7 @@ REGISTRIES = {
     "interelement": tfl.INTERELEMENT,
     "solvers": tfl.SOLVERS,
     "methods": tfl.METHODS,
+    "candidates": CANDIDATES,
     "formats": FORMATS,
 }
 

@@ -45,7 +45,7 @@ def made(kind):
     if kind == "lines":
         return tfl.complete(series(), max_iter=20, dims=("site", "hour")), np.nan_to_num(series())
     truth, mask = samples.metro((7, 6, 12))
-    return tfl.complete(truth, mask, max_iter=20, dims=("station", "day", "hour")), truth
+    return tfl.complete(truth, mask, rank=2, max_iter=20, dims=("station", "day", "hour")), truth
 
 
 KINDS = ("picture", "video", "matrix", "lines", "slices")

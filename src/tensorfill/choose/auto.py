@@ -34,7 +34,7 @@ from tensorfill.solvers.base import Solver
 
 FEWEST = 8  # with fewer observations nothing can be held out: the means it is
 CLEAN = 0.45  # grain of a picture below which it has no noise to speak of: clean ones stay below 0.4, at any share
-ALWAYS = frozenset({"means", "posterior"})  # of which at least one variant is tried, whatever it costs
+ALWAYS = frozenset({"means", "posterior", "field"})  # of which at least one variant is tried, whatever it costs
 
 
 @METHODS.register("auto", at=0)
@@ -108,7 +108,7 @@ class Auto(Method):
         contest.hold((cls for _, cls in CANDIDATES.items()), always=ALWAYS)
         if contest.ended is not None or not contest.ranking():
             return cut_short(contest, run, self.name)
-        decision = decide(contest, one=given.model)
+        decision = decide(contest, one=given.model or given.prior is not None)
         left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
         return from_contest(contest, decision, replace(run, seconds=left), self.name)
 
@@ -175,7 +175,7 @@ def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidat
             return Field.clean(facts, given)
         if given.model or refused(PosteriorMean, facts, given) is not None:
             rank = given.rank or default_rank(obs.nnz, obs.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
-            return LowRank(given, rank)
+            return LowRank(given, rank, centred=given.rank is None)  # a rank that was given is that of the data
         return PosteriorMean(prior=given.prior)
     if given.held_out is None and field:
         weighed = given.smooth is not None or given.tv is not None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.candidates.base import Candidate, Fitted, Search, refused
-from tensorfill.choose.defaults import default_held_out
+from tensorfill.choose.defaults import default_held_out, prior_for
 from tensorfill.choose.given import Given
 from tensorfill.choose.journal import Journal
 from tensorfill.data.facts import Facts
@@ -24,6 +24,7 @@ from tensorfill.data.gaps import GAPS, gap_kinds, split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import slice_statistics
 from tensorfill.methods.base import Run
+from tensorfill.models.init import linked
 from tensorfill.problem import DataWarning
 from tensorfill.result.record import Status
 from tensorfill.solvers.fit import ENDED_EARLY
@@ -34,7 +35,7 @@ HANDFUL = 60  # with fewer observations, each is held out once
 FEW = 5000  # with fewer, one split leaves too much to chance
 TURNS, FOLDS = 6, 3  # folds for a handful, and for few
 JUDGE = 2 / 3  # of the held-out entries choose; the others are kept for the error that is reported
-BUDGET = {"quick": 0.01, "normal": 0.04, "best": 0.3}  # seconds of trials per square root of the observations
+BUDGET = {"quick": 0.01, "normal": 0.035, "best": 0.3}  # seconds of trials per square root of the observations
 FEW_FAMILIES = 4.0  # times the budget where what was given leaves one or two families: they have all of it
 TRIALS = 0.5  # of a time limit; the rest is for fitting the answer to everything
 LARGEST_PART = 0.15  # of the budget, for one fit of one candidate
@@ -125,6 +126,7 @@ class Contest:
         self.judges = np.random.default_rng([self.run.seed, 4]).random(len(self.truth)) < JUDGE
         if self.judges.all() or not self.judges.any():
             self.judges[: max(1, len(self.judges) // 2)] = True
+        self.judge = None if self.given.prior is None else prior_for(self.obs, self.given.prior)
         few = FEW_FAMILIES if self.given.model else 1.0
         self.budget = few * BUDGET[self.given.effort] * float(np.sqrt(self.obs.nnz))
         self.left = self.budget
@@ -219,8 +221,12 @@ class Contest:
     # --- judging ------------------------------------------------------------------------------------------------
 
     def losses(self, predictions: Array) -> Array:
-        """Of each held-out entry, (k,)."""
-        return self.weight * (predictions - self.truth) ** 2
+        """Of each held-out entry, (k,): squares, by `loss_weights`; under a prior that was given, its own loss."""
+        if self.judge is None:
+            return self.weight * (predictions - self.truth) ** 2
+        x = linked(self.judge, self.judge.t_domain.clip(predictions, margin=1e-6 * self.facts.spread))
+        loss = self.judge.nll(self.truth, x)
+        return np.where(np.isfinite(loss), loss, 1e300) * self.weight / self.weight.mean()
 
     def loss(self, entry: Entry) -> float:
         """Mean over the entries that choose."""

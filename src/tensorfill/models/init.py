@@ -144,11 +144,13 @@ def mode_effects(problem: Problem, sweeps: int = 3) -> list[Array]:
             effects[n] = trust * means
             rest -= effects[n][at]
     low, high = float(t.min()), float(t.max())  # sums of effects may leave what the prior allows
-    return [_linked(prior, np.clip(overall + e, low, high)) for e in effects]
+    return [linked(prior, np.clip(overall + e, low, high)) for e in effects]
 
 
-def _linked(prior: NumericalPrior, means: Array, nodes: int = 2000) -> Array:
-    """`prior.start` of every mean; of very many on the line between those of `nodes` of them."""
+def linked(prior: NumericalPrior, means: Array, nodes: int = 2000) -> Array:
+    """`prior.start` of every mean (k,): x where the prior has that mean. Of very many on the line between those of
+    `nodes` of them.
+    """
     if len(means) <= nodes:
         return np.array([prior.start(float(m)) for m in means])
     at = np.unique(np.quantile(means, np.linspace(0, 1, nodes)))

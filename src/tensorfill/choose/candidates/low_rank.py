@@ -215,6 +215,8 @@ class _Climb:
 
     def ranks(self) -> Search:
         """Higher ranks than the best, until two in a row are worse; if the first was, lower ones."""
+        if not np.isfinite(self.least):
+            return
         at = self.ladder.index(self.best.rank)
         climbed = yield from self._along(self.ladder[at + 1 :])
         if not climbed:
