@@ -5,6 +5,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 import tensorfill as tfl
+from tensorfill.choose.contest import BUDGET
 from tensorfill.data.gaps import clustered, clustering, split_like_gaps
 from tensorfill.data.masks import random_entries, random_fibres
 
@@ -73,7 +74,8 @@ def test_a_station_by_day_by_hour_table_is_not_taken_for_a_picture():
     assert done.error == pytest.approx(0.4, rel=0.2)
 
 
-def test_error_bars_hold_under_clouds():
+def test_error_bars_hold_under_clouds(monkeypatch):
+    monkeypatch.setitem(BUDGET, "normal", 0.035)  # with all the time that users have
     y, x = np.mgrid[0:60, 0:70] / 60
     T = 50 * np.sin(7 * x) * np.cos(6 * y) + 20 * np.sin(23 * x * y)
     known = clouds(seed=1)
