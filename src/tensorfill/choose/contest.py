@@ -35,7 +35,7 @@ HANDFUL = 60  # with fewer observations, each is held out once
 FEW = 5000  # with fewer, one split leaves too much to chance
 TURNS, FOLDS = 6, 3  # folds for a handful, and for few
 JUDGE = 2 / 3  # of the held-out entries choose; the others are kept for the error that is reported
-BUDGET = {"quick": 0.01, "normal": 0.035, "best": 0.3}  # seconds of trials per square root of the observations
+BUDGET = {"quick": 0.25, "normal": 1.0, "best": 10.0}  # times the usual budget of trials, see `usual_budget`
 FEW_FAMILIES = 4.0  # times the budget where what was given leaves one or two families: they have all of it
 TRIALS = 0.5  # of a time limit; the rest is for fitting the answer to everything
 LARGEST_PART = 0.15  # of the budget, for one fit of one candidate
@@ -128,7 +128,7 @@ class Contest:
             self.judges[: max(1, len(self.judges) // 2)] = True
         self.judge = None if self.given.prior is None else prior_for(self.obs, self.given.prior)
         few = FEW_FAMILIES if self.given.model else 1.0
-        self.budget = few * BUDGET[self.given.effort] * float(np.sqrt(self.obs.nnz))
+        self.budget = few * BUDGET[self.given.effort] * usual_budget(self.obs.nnz)
         self.left = self.budget
 
     # --- trying -------------------------------------------------------------------------------------------------
@@ -251,6 +251,13 @@ class Contest:
             here = ~self.judges & (self.kinds == k)
             if here.any():
                 yield name, here
+
+
+def usual_budget(observed: int) -> float:
+    """Seconds of trials: 0.1 for a handful of numbers, 6 from 3,000 on, then slowly more: one fit of millions takes
+    longer than anything that is learned by trying variants.
+    """
+    return min(0.1 + 0.002 * observed, 6.0 + 0.01 * float(np.sqrt(observed)))
 
 
 def ends(facts: Facts) -> tuple[float, float]:

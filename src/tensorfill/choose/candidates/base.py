@@ -51,7 +51,7 @@ class Candidate:
     assumes: ClassVar[str]  # what the data must be like, in words
     takes: ClassVar[frozenset[str]] = frozenset()  # what of `Given` it can make use of; if given more, it may not run
     weighs: ClassVar[bool] = False  # does it know weights of entries?
-    knows_unseen: ClassVar[bool] = False  # does it say something sensible of slices without any entry?
+    tells_unseen: ClassVar[bool] = False  # does it say something sensible of slices without any entry?
     first: ClassVar[int] = 1  # variants so different that each must be tried before one can speak of the family
 
     @classmethod
@@ -68,6 +68,10 @@ class Candidate:
     def label(self) -> str:
         """The name, with what sets this variant apart."""
         return self.name
+
+    def knows_unseen(self, mode: int) -> bool:
+        """Does it say something sensible of slices along `mode` without any entry?"""
+        return self.tells_unseen
 
     def cost(self, facts: Facts) -> float:
         """About how many seconds one fit takes on one core."""

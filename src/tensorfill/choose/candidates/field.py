@@ -35,7 +35,7 @@ class Field(Candidate):
 
     assumes = "neighbours along two modes are alike; with passes, small patches have look-alikes nearby"
     weighs = True
-    knows_unseen = True
+    tells_unseen = True
     takes = frozenset({"prior", "rank", "smooth", "ridge", "tv", "solver", "passes"})
 
     given: Given = field(default_factory=Given)

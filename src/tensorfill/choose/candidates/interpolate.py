@@ -26,8 +26,15 @@ SHARE = 0.15  # held out inside the candidate to choose among these
 LARGEST = 2**24  # entries
 
 
+@dataclass(frozen=True)
 class Along(Candidate):
     """What the two have in common: a mode along which neighbours tell something."""
+
+    mode: int = 0
+    dim: str = ""
+
+    def knows_unseen(self, mode: int) -> bool:
+        return mode == self.mode  # a slice along it lies between others
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
@@ -42,9 +49,6 @@ class Interpolation(Along):
     """Straight lines between known neighbours along one mode, level beyond the ends."""
 
     assumes = "neighbours along one mode are alike, and hardly noisy"
-
-    mode: int = 0
-    dim: str = ""
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
@@ -92,9 +96,6 @@ class Smoother(Along):
     """What the per-mode means leave, as series that wander, return to zero, and are seen through noise."""
 
     assumes = "what the means leave changes slowly along one mode, with noise of a size of its own"
-
-    mode: int = 0
-    dim: str = ""
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:

@@ -56,7 +56,7 @@ class LowRank(Candidate):
 
     assumes = "low CP rank under the numerical prior; smooth along the smooth modes"
     weighs = True
-    knows_unseen = True
+    tells_unseen = True
     takes = frozenset({"prior", "rank", "smooth", "ridge", "solver"})
     first = 3
 

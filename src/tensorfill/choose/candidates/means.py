@@ -33,7 +33,7 @@ class Means(Candidate):
 
     assumes = "every entry is the sum (or the product) of one number per slice of every mode"
     weighs = True
-    knows_unseen = True
+    tells_unseen = True
     takes = frozenset({"prior", "smooth", "ridge", "tv", "solver", "passes"})  # what must be better than they are
     first = 3
 

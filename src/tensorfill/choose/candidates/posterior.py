@@ -26,7 +26,7 @@ class PosteriorMean(Candidate):
 
     assumes = "low rank beside one effect per slice; smooth along modes where neighbours are alike"
     weighs = True
-    knows_unseen = True
+    tells_unseen = True
     first = 2
     takes = frozenset({"prior"})
 
