@@ -5,7 +5,6 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 import tensorfill as tfl
-from tensorfill.choose.contest import BUDGET
 from tensorfill.data.gaps import clustered, clustering, split_like_gaps
 from tensorfill.data.masks import random_entries, random_fibres
 
@@ -74,17 +73,20 @@ def test_a_station_by_day_by_hour_table_is_not_taken_for_a_picture():
     assert done.error == pytest.approx(0.4, rel=0.2)
 
 
-def test_error_bars_hold_under_clouds(monkeypatch):
-    monkeypatch.setitem(BUDGET, "normal", 1.0)  # with all the time that users have
+def test_error_bars_hold_under_clouds():
     y, x = np.mgrid[0:60, 0:70] / 60
     T = 50 * np.sin(7 * x) * np.cos(6 * y) + 20 * np.sin(23 * x * y)
-    known = clouds(seed=1)
-    done = tfl.complete(np.where(known, T, np.nan), error_bars=0.9)
-    low, high = done.interval
+    inside = []
+    for seed in range(4):
+        known = clouds(seed=seed)
+        done = tfl.complete(np.where(known, T, np.nan), error_bars=0.9)
+        low, high = done.interval
+        inside.append(np.mean((low <= T) & (high >= T), where=~known))
+        rim = done.bars.half[~known]
+        assert rim.max() > 3 * rim.min()
     # a few blots are a small sample; with single entries set aside it would be far less
-    assert np.mean((low <= T) & (high >= T), where=~known) > 0.7
-    rim = done.bars.half[~known]
-    assert rim.max() > 3 * rim.min()
+    assert np.mean(inside) > 0.7
+    assert min(inside) > 0.6
 
 
 @pytest.mark.parametrize("level", [1013.0, -2e5])
