@@ -14,10 +14,9 @@ from tensorfill.choose.blend import Decision, single
 from tensorfill.choose.candidates.base import Candidate, Fitted
 from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.contest import Contest, ends
-from tensorfill.data.facts import Facts, unit_mode
+from tensorfill.data.facts import Facts
 from tensorfill.data.gaps import gap_kinds
 from tensorfill.data.observations import Observations
-from tensorfill.data.units import Units
 from tensorfill.methods.base import Run
 from tensorfill.result.answer import Answer, Blend, Factors, Filled
 from tensorfill.result.completion import Completion
@@ -135,15 +134,9 @@ def leaderboard(contest: Contest, decision: Decision | None) -> tuple[Tried, ...
     return tuple(rows)
 
 
-def _error_units(contest: Contest) -> Units | None:
-    """What errors are told in: the spread of a slice where slices have units of their own."""
-    mode = unit_mode(contest.obs, contest.facts.smooth)
-    return None if mode is None else Units.of_slices(contest.obs, mode)
-
-
 def _squares(contest: Contest, predictions: Array) -> Array:
-    """Squared errors at the held-out entries, by `_error_units`."""
-    units = _error_units(contest)
+    """Squared errors at the held-out entries, by `contest.error_units`."""
+    units = contest.error_units
     off = predictions - contest.truth
     if units is not None:
         off = off / np.concatenate([units.scale[f.aside.indices[:, units.mode]] for f in contest.folds])
@@ -159,5 +152,5 @@ def _errors(contest: Contest, predictions: Array) -> Mapping[str, Any]:
         "error": float(np.sqrt(squares[~contest.judges].mean())),
         "held_out": float(contest.losses(predictions)[~contest.judges].mean()),
         "by_gap": kinds if len(kinds) > 1 else {},
-        "error_units": _error_units(contest),
+        "error_units": contest.error_units,
     }

@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,10 @@ from tensorfill.choose.candidates.base import Candidate, Fitted, Search, refused
 from tensorfill.choose.defaults import default_held_out, prior_for
 from tensorfill.choose.given import Given
 from tensorfill.choose.journal import Journal
-from tensorfill.data.facts import Facts
+from tensorfill.data.facts import Facts, unit_mode
 from tensorfill.data.gaps import GAPS, gap_kinds, split_like_gaps
 from tensorfill.data.observations import Observations
-from tensorfill.data.units import slice_statistics
+from tensorfill.data.units import Units, slice_statistics
 from tensorfill.methods.base import Run
 from tensorfill.models.init import linked
 from tensorfill.problem import DataWarning
@@ -244,6 +245,12 @@ class Contest:
     def ranking(self) -> list[Entry]:
         """Those that got through, best first."""
         return sorted((e for e in self.entries if e.whole), key=self.loss)
+
+    @cached_property
+    def error_units(self) -> Units | None:
+        """What errors are told in: the spread of a slice where slices have units of their own."""
+        mode = unit_mode(self.obs, self.facts.smooth)
+        return None if mode is None else Units.of_slices(self.obs, mode)
 
     def by_kind(self) -> Iterator[tuple[str, Array]]:
         """(kind of gap, which held-out entries only report), of those that occur."""

@@ -42,14 +42,6 @@ class Along(Candidate):
             return "the tensor is too large to hold every entry"
         return True if facts.ordered else "no mode has neighbours that are alike"
 
-
-@CANDIDATES.register("interpolation")
-@dataclass(frozen=True)
-class Interpolation(Along):
-    """Straight lines between known neighbours along one mode, level beyond the ends."""
-
-    assumes = "neighbours along one mode are alike, and hardly noisy"
-
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
         for n in sorted(facts.ordered, key=lambda n: facts.modes[n].rough):
@@ -57,7 +49,15 @@ class Interpolation(Along):
 
     @property
     def label(self) -> str:
-        return f"interpolation along {self.dim}"
+        return f"{self.name} along {self.dim}"
+
+
+@CANDIDATES.register("interpolation")
+@dataclass(frozen=True)
+class Interpolation(Along):
+    """Straight lines between known neighbours along one mode, level beyond the ends."""
+
+    assumes = "neighbours along one mode are alike, and hardly noisy"
 
     def cost(self, facts: Facts) -> float:
         return 2e-3 + 1e-7 * facts.size
@@ -96,15 +96,6 @@ class Smoother(Along):
     """What the per-mode means leave, as series that wander, return to zero, and are seen through noise."""
 
     assumes = "what the means leave changes slowly along one mode, with noise of a size of its own"
-
-    @classmethod
-    def search(cls, facts: Facts, given: Given) -> Search:
-        for n in sorted(facts.ordered, key=lambda n: facts.modes[n].rough):
-            yield cls(n, facts.modes[n].dim)
-
-    @property
-    def label(self) -> str:
-        return f"smoother along {self.dim}"
 
     def cost(self, facts: Facts) -> float:
         fits = 2 * len(NOISE) * len(RETURN) + 1
