@@ -262,8 +262,8 @@ def _tried(done: Completion) -> list[str]:
     head = "<tr><th>candidate</th><td>error on held-out entries</td><td>seconds</td><td>part in the answer</td></tr>"
     out = [
         _p(
-            "Each was fitted without some of the known entries and judged by them, best first: by errors in the unit of the "
-            "data and in spreads of the slice, half and half. The answer is fitted to all."
+            "Each was fitted without some of the known entries and judged by them, best first: by errors in the unit "
+            "of the data and in spreads of the slice, half and half. The answer is fitted to all."
         ),
         f'<div class="scroll"><table>{head}{rows}</table></div>',
     ]
