@@ -315,3 +315,44 @@ def test_tiff_compression_is_kept(tmp_path):
         write(tmp_path / "b.tif", loaded.values, loaded)
         with Image.open(tmp_path / "b.tif") as found:
             assert found.info["compression"] == compression
+
+
+# --- a number that means missing ----------------------------------------------------------------------------------
+
+BANDS = RNG.uniform(1, 9, (6, 9, 3)).astype(np.float32)
+GONE = RNG.random(BANDS.shape) < 0.3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.int32])
+@pytest.mark.parametrize("photometric", ["rgb", "minisblack"])
+def test_a_number_that_means_missing_does_so_in_each_band_by_itself(dtype, photometric, tmp_path):
+    """It once did only in pixels that had it in all bands, and the others were written out as data."""
+    import tifffile
+
+    values = np.where(GONE, -9999, np.rint(BANDS)).astype(dtype)
+    extra = {"planarconfig": "contig"} if photometric == "minisblack" else {}
+    tifffile.imwrite(tmp_path / "a.tif", values, photometric=photometric, **extra)
+    loaded = read(tmp_path / "a.tif", missing_value=-9999)
+    np.testing.assert_array_equal(loaded.observed(), ~GONE)
+    write(tmp_path / "b.tif", np.where(GONE, 5.0, values), loaded)
+    assert not (tifffile.imread(tmp_path / "b.tif") == -9999).any()
+
+
+def test_bands_of_whole_numbers_that_are_no_colours_are_marked_one_by_one(tmp_path):
+    import tifffile
+
+    for bands in (2, 5):
+        values = np.repeat(words16(6, 9, 1) | 1, bands, axis=2)
+        values[0, 0, 1] = 0
+        tifffile.imwrite(tmp_path / "a.tif", values, photometric="minisblack", planarconfig="contig")
+        np.testing.assert_array_equal(read(tmp_path / "a.tif", missing_value=0).observed(), values != 0)
+
+
+@pytest.mark.parametrize("ending", ["png", "tif", "gif"])
+def test_colours_that_have_the_missing_number_in_some_channels_are_kept_and_told(ending, tmp_path):
+    values = np.full((6, 9, 3), 7, dtype=np.uint8)
+    values[0, 0], values[1, 1, 2] = 0, 0
+    Image.fromarray(values).save(tmp_path / f"a.{ending}")
+    loaded = read(tmp_path / f"a.{ending}", missing_value=0)
+    assert np.count_nonzero(~loaded.observed()) == 3
+    assert any("1 entries that have it in some are kept" in note for note in loaded.notes)

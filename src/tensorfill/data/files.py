@@ -51,8 +51,8 @@ def read(
     dims : for tables, the columns that are dimensions (long form); for arrays, names for the modes
     value : the column of values of a long table
     variable : which array of a file with several
-    missing_value : this number means missing (in a colour picture, a pixel with it in all channels); in text tables
-        a text may, too
+    missing_value : this number means missing, in each band by itself (a pixel of a photograph in whole-number colours
+        is missing if all its channels have it); in text tables a text may, too
     format : a name in FORMATS, where the ending does not say it
     alpha_missing : fully transparent pixels are missing
     """
@@ -197,9 +197,22 @@ def _mark_missing(loaded: Loaded, missing_value: float) -> Loaded:
     missing = given == given.dtype.type(missing_value)
     if loaded.values is None:
         return loaded.subset(~missing)
-    if "C" in loaded.extra.get("axes", ""):  # black marks a pixel, not every blue that is 0
-        missing = np.broadcast_to(missing.all(axis=-1, keepdims=True), missing.shape)
+    if _is_colour(loaded):  # black marks a pixel, not every blue that is 0
+        whole = np.broadcast_to(missing.all(axis=-1, keepdims=True), missing.shape)
+        partly = np.count_nonzero(missing & ~whole)
+        if partly:
+            note = (
+                f"{number:g} marks the pixels that have it in all channels; {partly:,} entries that have it in some "
+                "are kept as colours. Give a mask (--mask F) to say otherwise."
+            )
+            loaded = replace(loaded, notes=(*loaded.notes, note))
+        missing = whole
     return replace(loaded, mask=loaded.observed() & ~missing)
+
+
+def _is_colour(loaded: Loaded) -> bool:
+    """Are the channels one colour (red, green and blue of a photograph)? Else each band is a measurement of its own."""
+    return "C" in loaded.extra.get("axes", "") and loaded.dtype.kind == "u" and bool(loaded.extra.get("colour", True))
 
 
 # --- masks --------------------------------------------------------------------------------------------------------

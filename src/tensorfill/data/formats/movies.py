@@ -17,6 +17,7 @@ from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Load
 from tensorfill.data.formats.pictures import loaded_picture, pixels, planes, refuse_cmyk, stack_alpha, to_image
 from tensorfill.data.optional import attempt_import
 
+COLOURS = (2, 5, 6)  # photometric: RGB, CMYK, YCbCr; bands of anything else are measurements
 LOSSLESS = ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "group3", "group4")
 
 
@@ -179,7 +180,8 @@ def _read_tifffile(data: bytes, request: Request) -> Loaded:
     colour = series.axes.endswith("S") and values.ndim == len(series.axes)
     if not keep["planar"] and values.ndim - colour in (2, 3):
         video = values.ndim - colour == 3
-        return loaded_picture(request, "tiff", values, alpha, video=video, extra={"tifffile": keep})
+        extra = {"tifffile": keep, "colour": int(page.photometric) in COLOURS}
+        return loaded_picture(request, "tiff", values, alpha, video=video, extra=extra)
     return Loaded("tiff", values.shape, values.dtype, values, extra={"tifffile": keep, "alpha": alpha})
 
 
