@@ -1,5 +1,6 @@
 """Low-rank tensor completion with numerical priors: fill the holes in multiway data."""
 
+from tensorfill import interelement, numerical
 from tensorfill.api import complete as complete
 from tensorfill.data.convert import observe as observe
 from tensorfill.data.observations import Observations as Observations
@@ -23,3 +24,32 @@ from tensorfill.solvers import Stopping as Stopping
 from tensorfill.solvers.fit import solve as solve
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "CP",
+    "LBFGSB",
+    "METHODS",
+    "SOLVERS",
+    "Adam",
+    "BlockProx",
+    "Completion",
+    "DataWarning",
+    "History",
+    "Multiplicative",
+    "Observations",
+    "OneStep",
+    "Problem",
+    "Status",
+    "Stopping",
+    "complete",
+    "initial_factors",
+    "observe",
+    "solve",
+    *numerical.__all__,
+    *interelement.__all__,
+]
+
+
+def __dir__() -> list[str]:
+    """The public names only: what completion in an editor or a notebook shows."""
+    return sorted([*__all__, "__version__", "__doc__"])

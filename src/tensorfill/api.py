@@ -6,7 +6,7 @@ import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,14 @@ from tensorfill.choose.errorbars import complete_with_bars
 from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
 from tensorfill.methods.base import METHODS, Method, Run
+from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting, did_you_mean
 from tensorfill.result.completion import Completion
+from tensorfill.solvers.base import Solver
 from tensorfill.solvers.loop import Callback
 
-EFFORTS = ("quick", "normal", "best")
+Effort = Literal["quick", "normal", "best"]
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 def settings_of(cls: type[Method]) -> list[str]:
@@ -31,39 +34,50 @@ def complete(
     data: Any,
     mask: ArrayLike | None = None,
     *,
+    prior: NumericalPrior | str | None = None,
+    rank: int | None = None,
+    smooth: Mapping[Any, float] | None = None,
     method: str = "auto",
-    effort: str = "normal",
-    weights: ArrayLike | None = None,
-    dims: Sequence[str] | None = None,
+    effort: Effort | str = "normal",
+    error_bars: float | None = None,
     seed: int = 0,
+    dims: Sequence[str] | None = None,
+    weights: ArrayLike | None = None,
+    solver: Solver | str | None = None,
+    candidates: Sequence[str] | None = None,
+    held_out: float | None = None,
+    max_iter: int | None = None,
+    seconds: float | None = None,
     callback: Callback | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
-    max_iter: int | None = None,
-    seconds: float | None = None,
-    error_bars: float | None = None,
     **settings: Any,
 ) -> Completion:
-    """Fill the missing entries of `data`.
+    """Fill the missing entries of `data`. What is not given is chosen from the data.
 
     Parameters
     ----------
     data : array with NaN for missing, numpy.ma, xarray DataArray, pandas table, or Observations
     mask : True = observed, of the data's shape or of its first modes
+    prior : what kind of numbers these are: "poisson", tfl.Poisson(), ...; see `tensorfill list priors`
+    rank : of the low-rank model
+    smooth : {mode or its name: weight} of smoothness along it, e.g. {"hour": 1.0}; {} for none
     method : "auto", or a name from `tensorfill list methods`
-    effort : "normal", or "best" to take a few times as long for pictures and video
-    weights : how much each entry counts, > 0
-    dims : names of the modes
+    effort : "quick", "normal", or "best" to take a few times as long
+    error_bars : 0.9 for intervals that hold nine of ten unknown entries, in `.interval`; takes a second run
     seed : everything random follows from it
+    dims, weights : names of the modes; how much each entry counts, > 0
+    solver, candidates, held_out : how `auto` fits, what it may try, and the share of entries it judges by
+    max_iter, seconds : limits
     callback : called as callback(state, history) after every iteration; True stops the run
     checkpoint, resume : save the run there as it goes; go on from there
-    max_iter, seconds : limits
-    error_bars : 0.9 for intervals that hold nine of ten unknown entries, in `.interval`; takes a second run
-    **settings : of the method: prior="poisson", rank=20, smooth={"hour": 1.0}, ...; a misspelt one is refused
+    **settings : further ones of the method, e.g. alpha=0.1 of "sptc"; a misspelt one is refused
 
     Returns
     -------
-    Completion : `.completed` is the answer in the type of `data`; see also `.estimate`, `.factors`, `.status`
+    Completion : `.completed` is the answer in the type of `data`; see also `.estimate`, `.tried`, `.status`
+
+    More: help(tfl.Completion); `tensorfill list methods`; the pages in docs/.
     """
     if effort not in EFFORTS:
         msg = f"effort must be one of {', '.join(EFFORTS)}; got {effort!r}."
@@ -74,6 +88,9 @@ def complete(
         raise ValueError(msg)
     obs = observe(data, mask, weights=weights, dims=dims)
     cls = METHODS[name]
+    named: dict[str, Any] = {"prior": prior, "rank": rank, "smooth": smooth}
+    named |= {"solver": solver, "candidates": candidates, "held_out": held_out}
+    settings |= {key: value for key, value in named.items() if value is not None}
     _check_settings(name, cls, settings)
     check_setting("error_bars", error_bars, "float | None")
     run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)

@@ -1,3 +1,5 @@
+"""What one number is: the numerical priors."""
+
 from tensorfill.numerical.base import COUNTS as COUNTS
 from tensorfill.numerical.base import NONNEGATIVE as NONNEGATIVE
 from tensorfill.numerical.base import POSITIVE as POSITIVE
@@ -26,3 +28,34 @@ from tensorfill.numerical.positive import Exponential as Exponential
 from tensorfill.numerical.positive import Gamma as Gamma
 from tensorfill.numerical.positive import LogNormal as LogNormal
 from tensorfill.numerical.positive import Rayleigh as Rayleigh
+
+__all__ = [
+    "COUNTS",
+    "NONNEGATIVE",
+    "POSITIVE",
+    "PRIORS",
+    "REAL",
+    "UNIT",
+    "Bernoulli",
+    "BernoulliLogit",
+    "BernoulliOdds",
+    "BetaDivergence",
+    "Binomial",
+    "Custom",
+    "Exponential",
+    "Extended",
+    "Gamma",
+    "Geometric",
+    "Huber",
+    "Interval",
+    "Laplace",
+    "LogNormal",
+    "NegativeBinomial",
+    "Normal",
+    "NumericalPrior",
+    "Poisson",
+    "PoissonLog",
+    "Rayleigh",
+    "StudentT",
+    "check_numerical_prior",
+]

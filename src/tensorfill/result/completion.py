@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.data.facts import Facts
+from tensorfill.data.facts import Facts, kind_of_numbers
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.models.cp import CP
@@ -70,11 +70,15 @@ class Completion:
 
     @cached_property
     def completed(self) -> Any:
-        """The input with its gaps filled, in the input's own type; observed entries bit for bit."""
+        """The input with its gaps filled, in the input's own type; observed entries bit for bit. Yes and no (1 and 0)
+        stay yes and no, by what is likelier: the probabilities are in `estimate`.
+        """
         obs = self.observations
+        whole = kind_of_numbers(obs.values) == "yes/no"
+        filled = np.rint(np.clip(self.estimate, 0, 1)) if whole else self.estimate
         if obs.source is not None:
-            return obs.source.fill(self.estimate)
-        out = np.array(self.estimate, dtype=obs.values.dtype)
+            return obs.source.fill(filled)
+        out = np.array(filled, dtype=obs.values.dtype)
         out.reshape(-1)[obs.flat] = obs.values
         return out
 

@@ -1,0 +1,58 @@
+"""What a newcomer meets first: completion in the editor, help, yes and no, a figure of quality."""
+
+import inspect
+import pydoc
+import types
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.api import EFFORTS
+
+
+def test_dir_shows_public_names_only():
+    shown = dir(tfl)
+    assert not [n for n in shown if isinstance(getattr(tfl, n), types.ModuleType)]
+    assert not [n for n in shown if n.startswith("_") and n not in ("__version__", "__doc__")]
+    bound = {n for n, v in vars(tfl).items() if not n.startswith("_") and not isinstance(v, types.ModuleType)}
+    assert bound == set(tfl.__all__)
+
+
+def test_settings_people_use_are_keywords_with_types():
+    keywords = inspect.signature(tfl.complete).parameters
+    for name in ("prior", "rank", "smooth", "method", "effort", "error_bars", "solver", "candidates", "held_out"):
+        assert keywords[name].kind is inspect.Parameter.KEYWORD_ONLY
+        assert keywords[name].annotation != "Any"
+    assert EFFORTS == ("quick", "normal", "best")
+
+
+def test_help_fits_a_screen_and_links_on():
+    text = pydoc.render_doc(tfl.complete, renderer=pydoc.plaintext)
+    body = inspect.getdoc(tfl.complete)
+    assert body.count("\n") < 34
+    assert max(map(len, body.splitlines())) <= 120
+    for word in (*inspect.signature(tfl.complete).parameters, "help(tfl.Completion)", "docs/"):
+        assert word in text
+
+
+@pytest.mark.parametrize("kind", ["bool", "float", "coo", "pandas"])
+def test_yes_and_no_come_back_as_yes_and_no(kind):
+    rng = np.random.default_rng(0)
+    p = 1 / (1 + np.exp(-3 * np.outer(rng.normal(size=30), rng.normal(size=20))))
+    T, known = (rng.random(p.shape) < p).astype(float), rng.random(p.shape) < 0.7
+    given, mask = {
+        "bool": lambda: (T.astype(bool), known),
+        "float": lambda: (np.where(known, T, np.nan), None),
+        "coo": lambda: (tfl.Observations.from_coo(np.argwhere(known), T[known], T.shape), None),
+        "pandas": lambda: (pytest.importorskip("pandas").DataFrame(np.where(known, T, np.nan)), None),
+    }[kind]()
+    done = tfl.complete(given, mask, effort="quick")
+    filled = np.asarray(done.completed)
+    assert set(np.unique(filled)) == {0, 1}
+    assert filled.dtype == (bool if kind == "bool" else float)
+    np.testing.assert_array_equal(filled[known], T[known])
+    inner = done.estimate[~known]
+    assert ((inner >= 0) & (inner <= 1)).all()
+    assert len(np.unique(inner)) > 50
+    np.testing.assert_array_equal(filled[~known] == 1, inner > 0.5)
