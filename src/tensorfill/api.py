@@ -112,7 +112,7 @@ def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -
             msg = f"settings of method {name!r} {among}; got {key!r}.{did_you_mean(key, known)}"
             raise TypeError(msg)
     smooth = settings.get("smooth")
-    if smooth is not None and not isinstance(smooth, Mapping):
+    if smooth is not None and not isinstance(smooth, Mapping) and not cls.learns_smooth:
         msg = f'smooth must be {{mode: weight}}, e.g. {{"hour": 1.0}}, or {{}} for none; got {smooth!r}.'
         raise TypeError(msg)
 

@@ -157,7 +157,11 @@ def test_settings_are_checked():
     for bad in ({"rank": -1}, {"draws": 0}, {"transform": "cube"}, {"rank": 0, "effects": False}):
         with pytest.raises(ValueError, match="must"):
             Bayes(**bad)
-    obs = Observations.from_dense(np.array([[1.0, -2.0], [3.0, np.nan]]))
+    T = np.array([[1.0, -2.0], [3.0, np.nan]])
+    with pytest.raises(TypeError, match="smooth must be a list of modes"):
+        tfl.complete(T, method="bayes", smooth={0: 1.0})
+    assert tfl.complete(T, method="bayes", smooth=[0], draws=2, burn=1, rank=1).settings["smooth"] == [0]
+    obs = Observations.from_dense(T)
     with pytest.raises(ValueError, match="values must be"):
         fit_posterior(obs, prior="poisson")
 

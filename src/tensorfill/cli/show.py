@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from tensorfill.show.convergence import convergence
 from tensorfill.show.summary import leaderboard, model_words, quality, size_words
 
 if TYPE_CHECKING:
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
 
 def lines_about(done: Completion) -> list[tuple[str, str]]:
     """What to say about a run: (word, text)."""
-    obs = done.observations
+    obs, draws = done.observations, convergence(done)
     return [
         ("status", done.status.sentence.replace("max_iter", "--max-iter")),
         ("data", size_words(done)),
         ("known", f"{obs.nnz:,} of {obs.size:,} entries ({obs.share:.1%}); {obs.size - obs.nnz:,} filled in"),
         ("method", done.method + (f": {words}" if (words := model_words(done)) else "")),
         ("run", f"{done.iterations} iterations, {done.seconds:.1f} s"),
+        *([("draws", draws.words)] if draws is not None else []),
+        *([("note", draws.doubt)] if draws is not None and draws.doubt else []),
         ("how good", quality(done)),
         *([("tried", text) for text in tried(done)]),
     ]

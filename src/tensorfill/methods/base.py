@@ -61,6 +61,7 @@ class Method(Settings):
     reference: ClassVar[str]  # authors, title or venue, year
     assumes: ClassVar[str]  # what the data must be like, one line
     use_when: ClassVar[str]  # when to pick it, one line
+    learns_smooth: ClassVar[bool] = False  # then `smooth` lists modes; else it is {mode: weight}
 
     def refuses(self, obs: Observations) -> str | None:
         """Why these data cannot be completed by this method, without a full stop; None if they can."""

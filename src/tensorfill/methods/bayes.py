@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -52,6 +52,8 @@ class Bayes(Method):
     assumes: ClassVar[str] = "low CP rank beside main effects; smooth along modes where neighbours are alike"
     use_when: ClassVar[str] = "tables: ratings, counts, sensors over time; when error bars or several draws are wanted"
 
+    learns_smooth: ClassVar[bool] = True
+
     prior: NumericalPrior | str | None = None
     rank: int = 20
     smooth: Collection[int | str] | None = None
@@ -70,6 +72,9 @@ class Bayes(Method):
         if not (self.rank or self.effects):
             msg = "a model must have components or main effects; got rank=0, effects=False."
             raise ValueError(msg)
+        if isinstance(self.smooth, Mapping | str) and self.smooth:
+            msg = f'smooth must be a list of modes, e.g. ["hour"], for bayes learns their weights; got {self.smooth!r}.'
+            raise TypeError(msg)
         if self.transform not in ("auto", *TRANSFORMS):
             msg = f"transform must be auto, {', '.join(TRANSFORMS)}; got {self.transform!r}."
             raise ValueError(msg)
@@ -117,6 +122,7 @@ class Bayes(Method):
         draws, means, parameters = gibbs.kept(outcome.state)
         numbers = summary(outcome.state.arrays["trace"], gibbs.draws) | {
             "steps": int(outcome.state.numbers["k"]),
+            "chains": chains,
             "likelihood": words,
         }
         posterior = Posterior(

@@ -260,10 +260,15 @@ def factors_of(answer: Answer) -> Factors | None:
 
 def draws_of(answer: Answer) -> Any:
     """The answer itself if it is a posterior, in whatever units or folds; None if it has no draws."""
+    return None if posterior_of(answer) is None else answer
+
+
+def posterior_of(answer: Answer) -> Posterior | None:
+    """The posterior inside the answer, in units of its own; None if the answer is anything else."""
     inner = answer
     while isinstance(inner, InUnits | Folded | Blend) and len(getattr(inner, "parts", (0,))) == 1:
         inner = inner.parts[0] if isinstance(inner, Blend) else inner.inner
-    return answer if isinstance(inner, Posterior) else None
+    return inner if isinstance(inner, Posterior) else None
 
 
 KINDS: dict[str, Any] = {cls.kind: cls for cls in (Factors, Filled, Blend, InUnits, Folded, Posterior)}

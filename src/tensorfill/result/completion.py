@@ -295,6 +295,7 @@ class Completion:
             f"Completion by {self.method}: {size}, {obs.nnz:,} of {obs.size:,} entries observed ({obs.share:.1%})",
             f"  status    {self.status.sentence}",
         ]
+        from tensorfill.show.convergence import convergence
         from tensorfill.show.summary import model_words
 
         if words := model_words(self):
@@ -304,6 +305,8 @@ class Completion:
         values = values[np.isfinite(values)]
         if len(values):
             lines.append(f"  objective {values[0]:.6g} -> {values[-1]:.6g}")
+        if (draws := convergence(self)) is not None:
+            lines += [f"  draws     {draws.words}", *([f"            {draws.doubt}"] if draws.doubt else [])]
         if self.quality:
             lines.append(f"  how good  {self.quality}")
         lines += [f"            {error:.4g} {kind}" for kind, error in self.by_gap.items()]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.show import view
+from tensorfill.show.convergence import convergence
 from tensorfill.show.summary import model_words, size_words
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ def html(done: Completion) -> str:
     values = done.history["value"] if len(done.history) else np.array([])
     if len(values) and np.isfinite(values[-1]):
         rows.append(("objective", f"{values[0]:.6g} → {values[-1]:.6g}"))
+    if (draws := convergence(done)) is not None:
+        rows.append(("draws", f"{draws.words}. {draws.doubt}".strip()))
     if done.quality:
         rows.append(("how good", done.quality))
     table = "".join(

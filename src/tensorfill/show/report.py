@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensorfill.data.atomic import replacing
 from tensorfill.show import plots, summary, view
 from tensorfill.show.card import png_uri
+from tensorfill.show.convergence import convergence
 from tensorfill.show.labels import labels_of, words
 
 if TYPE_CHECKING:
@@ -124,6 +125,9 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
     if truth is not None:
         what, number = summary.error_against(done, truth)
         chips.insert(0, (what, f"{number:.4g}"))
+    if (draws := convergence(done)) is not None:
+        chips.append(("R-hat", f"{draws.rhat:.2f}"))
+        notes = [*notes, *([draws.doubt] if draws.doubt else [])]
     items = "".join(f"<li>{escape(k)} <b>{escape(v)}</b></li>" for k, v in chips)
     kind = "status" if done.status.ok else "status notok"
     return (
@@ -180,6 +184,8 @@ def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tup
 
 def _history(done: Completion) -> list[str]:
     out = [_chart(plots.plot_history, done)]
+    if (draws := convergence(done)) is not None:
+        out.append(_p(f"Draws from the posterior: {draws.words}. {draws.doubt}".strip()))
     if done.quality:
         out.append(_p(f"The model that was kept: {done.quality}."))
     else:
@@ -212,6 +218,11 @@ def _sure(done: Completion, labels: Labels) -> list[str]:
         text = (
             f"Error bars: {found.coverage:.0%} of the unknown entries lie within theirs, as measured on known entries "
             f"that a run of its own did not see. {widest}"
+        )
+    elif found.drawn:
+        text = (
+            "How far single entries may be off by the posterior: the model's own doubt and the noise of the data. Of "
+            f"the known entries {found.coverage:.0%} lie inside their interval of 90 %. {widest}"
         )
     else:
         fits = 0.83 <= found.coverage <= 0.97

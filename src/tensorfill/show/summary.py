@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.sources import cast_like
+from tensorfill.result.answer import draws_of
 from tensorfill.result.record import limits
 from tensorfill.show import view
+from tensorfill.show.convergence import convergence
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -117,6 +119,9 @@ def facts(done: Completion) -> dict[str, Any]:
         "iterations": done.iterations,
         "seconds": _number(done.seconds),
         "objective": _number(values[-1]) if len(values) else None,
+        "rhat": None if (draws := convergence(done)) is None else _number(draws.rhat),
+        "effective_draws": None if draws is None else _number(draws.ess),
+        "doubt": "" if draws is None else draws.doubt,
         "held_out": _number(done.held_out),
         "held_out_rmse": _number(done.error),
         "held_out_rmse_by_gap": _plain(dict(done.by_gap)),
@@ -150,17 +155,19 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Spread:
-    """How far single entries may be off: by the error bars of the run, or else as they scatter under its prior.
+    """How far single entries may be off: by the error bars of the run, by its draws, or else by its prior.
 
     Attributes
     ----------
     measured : from error bars?
+    drawn : from a posterior?
     coverage : share of the known entries that lie in their own interval of 90 %; for error bars, their level
     where, low, high, mean : the filled entries with the widest intervals, widest first: (k, N), (k,), (k,), (k,)
     looked_at : how many filled entries were compared
     """
 
     measured: bool
+    drawn: bool
     coverage: float
     where: Array
     low: Array
@@ -170,8 +177,8 @@ class Spread:
 
 
 def interval(done: Completion, where: Array) -> tuple[Array, Array]:
-    """The error bars, or else the central 90 % of the prior, at the coordinates (k, N): (low, high), around the
-    estimate and inside what the data's type can hold; not below 0 where no datum is.
+    """The error bars, or else the central 90 % of the posterior or of the prior, at the coordinates (k, N):
+    (low, high), around the estimate and inside what the data's type can hold; not below 0 where no datum is.
     """
     ends = limits(done.observations.values, None if done.prior is None else done.prior.t_domain)
     dtype = view.source_dtype(done.observations)
@@ -179,6 +186,8 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
         ends = (max(ends[0], float(np.iinfo(dtype).min)), min(ends[1], float(np.iinfo(dtype).max)))
     if done.bars is not None:
         low, high = (end[tuple(np.asarray(where).T)] for end in done.interval)
+    elif (draws := draws_of(done.answer)) is not None:
+        low, high = draws.quantile_at(where, ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
     else:
         assert done.prior is not None
         x = np.asarray(done.model.at(where), dtype=np.float64)
@@ -200,6 +209,7 @@ def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str
     widest = np.argsort(-width, kind="stable")[:count]
     return Spread(
         measured=done.bars is not None,
+        drawn=done.bars is None and draws_of(done.answer) is not None,
         coverage=_coverage(done, most) if done.bars is None else done.bars.level,
         where=where[widest],
         low=low[widest],
@@ -211,6 +221,8 @@ def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str
 
 def _no_spread(done: Completion) -> str:
     """Why a run without error bars says nothing about the spread; empty if it does."""
+    if draws_of(done.answer) is not None:
+        return ""
     if done.prior is None or done.factors is None:
         return f"Method {done.method} gives numbers without a distribution, so nothing is said about their spread."
     if done.prior.location:  # its scale is that of the data, not of what the model leaves
