@@ -7,8 +7,10 @@ import tensorfill as tfl
 from tensorfill.choose import blend
 from tensorfill.choose.auto import ALWAYS
 from tensorfill.choose.candidates import CANDIDATES
-from tensorfill.choose.contest import Contest, ends, loss_weights
+from tensorfill.choose.contest import Contest, ends
+from tensorfill.choose.folds import loss_weights
 from tensorfill.choose.given import Given
+from tensorfill.choose.rounds import hold
 from tensorfill.data.facts import look
 from tensorfill.methods.base import Run
 
@@ -23,7 +25,7 @@ def series(seed=0, shape=(80, 6), missing=0.4):
 def held(T, seed=0, **given):
     obs = tfl.observe(T)
     contest = Contest.on(obs, look(obs), Given(**given), Run(seed))
-    contest.hold((cls for _, cls in CANDIDATES.items()), always=ALWAYS)
+    hold(contest, (cls for _, cls in CANDIDATES.items()), always=ALWAYS)
     return contest
 
 
@@ -149,31 +151,55 @@ def test_nothing_leaves_what_the_data_can_be():
     assert done.estimate.max() <= 1.0
 
 
-def test_a_contest_goes_on_where_it_was_killed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("at", ["first round", "second round"])
+def test_a_contest_goes_on_where_it_was_killed(at, tmp_path, monkeypatch):
     T = series(6)[1]
     file = tmp_path / "run.npz"
     whole = tfl.complete(T, seed=1)
-    entered = []
-    enter = Contest.enter
+    fitted = []
+    fit = Contest._fit
 
-    def killed(self, candidate):
-        entered.append(candidate.label)
-        if len(entered) == 4:
+    def killed(self, entry, fold):
+        fitted.append(entry.candidate.label)
+        if len(fitted) > 3 and (at == "first round" or entry.parts):
             raise SystemExit
-        return enter(self, candidate)
+        return fit(self, entry, fold)
 
-    monkeypatch.setattr(Contest, "enter", killed)
+    monkeypatch.setattr(Contest, "_fit", killed)
     with pytest.raises(SystemExit):
         tfl.complete(T, seed=1, checkpoint=file)
-    monkeypatch.setattr(Contest, "enter", enter)
+    before = len(fitted)
+    monkeypatch.setattr(Contest, "_fit", lambda self, entry, fold: fitted.append("") or fit(self, entry, fold))
     again = tfl.complete(T, seed=1, checkpoint=file, resume=True)
     np.testing.assert_array_equal(again.estimate, whole.estimate)
+    folds = sum(row.seconds > 0 for row in whole.tried)
+    assert len(fitted) - before < 3 * folds  # what was tried before is not tried again
     assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]
     with pytest.raises(ValueError, match="belongs to another run"):
         tfl.complete(T + 1, seed=1, checkpoint=file, resume=True)
     file.write_bytes(b"")
     with pytest.raises(ValueError, match="cannot be read"):
         tfl.complete(T, seed=1, checkpoint=file, resume=True)
+
+
+def test_what_adds_nothing_to_the_leader_is_known(contest):
+    rng = np.random.default_rng(0)
+    truth = contest.truth
+    noise = rng.standard_normal((3, len(truth))) * truth.std()
+    leader = truth + 0.1 * noise[0]
+    assert contest.adds_nothing(leader, leader)  # the same again
+    assert contest.adds_nothing(leader + 0.3 * noise[1], leader)  # the same with more noise
+    assert not contest.adds_nothing(truth + 0.12 * noise[2], leader)  # worse, but its errors are its own
+    assert not contest.adds_nothing(truth + 0.05 * noise[0], leader)  # better
+
+
+def test_few_go_on_to_all_folds_and_the_means_are_among_them(contest):
+    assert contest.opening < len(contest.folds)
+    whole = [e.candidate.name for e in contest.entries if contest.whole(e)]
+    assert "means" in whole
+    dropped = [e for e in contest.entries if e.parts and not contest.whole(e)]
+    assert dropped
+    assert all(e.note and len(e.parts) == contest.opening for e in dropped)
 
 
 def test_data_without_a_gap_come_back_at_once():

@@ -80,8 +80,8 @@ def cut_short(contest: Contest, run: Run, method: str) -> Completion:
     best = fitted[0]
     assert best.fitted is not None
     done = _completion(best.fitted, contest.obs, contest.facts, run, method)
-    errors = _errors(contest, best.predictions) if best.whole else {}
-    tried = leaderboard(contest, single(best) if best.whole else None)
+    errors = _errors(contest, best.predictions) if contest.whole(best) else {}
+    tried = leaderboard(contest, single(best) if contest.whole(best) else None)
     status = contest.ended or Status.TIME
     return replace(done, answer=_inside(done.answer, contest.facts), status=status, tried=tried, **errors)
 
@@ -122,26 +122,26 @@ def _inside(answer: Answer, facts: Facts) -> Answer:
 def leaderboard(contest: Contest, decision: Decision | None) -> tuple[Tried, ...]:
     """Everything that was tried, best first, then what was left out and why."""
     rows = []
-    for entry in contest.ranking():
-        squares = _squares(contest, entry.predictions)[contest.judges]
+    for entry in sorted((e for e in contest.entries if e.parts), key=contest.loss):
+        squares = _squares(contest, entry.predictions)[contest.judges[: len(entry.predictions)]]
         error = float(np.sqrt(squares.mean()))
         chance = float(squares.std() / np.sqrt(len(squares)) / (2 * error)) if error > 0 else 0.0
         weight = 0.0 if decision is None else decision.weight_of(entry, contest)
-        rows.append(Tried(entry.candidate.label, error, chance, entry.seconds, weight))
-    for entry in (e for e in contest.entries if not e.whole):
+        rows.append(Tried(entry.candidate.label, error, chance, entry.seconds, weight, entry.note))
+    for entry in (e for e in contest.entries if not e.parts):
         rows.append(Tried(entry.candidate.label, float("nan"), float("nan"), entry.seconds, 0.0, entry.note))
     rows += [Tried(name, float("nan"), float("nan"), 0.0, 0.0, why) for name, why in contest.left_out.items()]
     return tuple(rows)
 
 
 def _squares(contest: Contest, predictions: Array) -> Array:
-    """Squared errors at the held-out entries, by `contest.error_units`."""
-    units = contest.error_units
-    off = predictions - contest.truth
+    """Squared errors at the held-out entries of the first folds, (k,), by `contest.error_units`."""
+    units, k = contest.error_units, len(predictions)
+    off = predictions - contest.truth[:k]
     if units is not None:
-        off = off / np.concatenate([units.scale[f.aside.indices[:, units.mode]] for f in contest.folds])
+        off = off / np.concatenate([units.scale[f.aside.indices[:, units.mode]] for f in contest.folds])[:k]
     weights = [f.aside.weights for f in contest.folds if f.aside.weights is not None]
-    return off**2 * (np.concatenate(weights) / np.mean(np.concatenate(weights)) if weights else 1.0)
+    return off**2 * (np.concatenate(weights)[:k] / np.mean(np.concatenate(weights)) if weights else 1.0)
 
 
 def _errors(contest: Contest, predictions: Array) -> Mapping[str, Any]:

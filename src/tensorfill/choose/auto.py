@@ -22,6 +22,7 @@ from tensorfill.choose.contest import Contest
 from tensorfill.choose.defaults import default_rank, prior_for
 from tensorfill.choose.field import EVALUATIONS
 from tensorfill.choose.given import Given, by_mode
+from tensorfill.choose.rounds import hold
 from tensorfill.data.facts import Facts, look
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.quadratic import QuadraticVariation
@@ -105,7 +106,7 @@ class Auto(Method):
         if only is not None:
             return from_one(only, obs, facts, run, self.name)
         contest = Contest.on(obs, facts, given, run)
-        contest.hold((cls for _, cls in CANDIDATES.items()), always=ALWAYS)
+        hold(contest, (cls for _, cls in CANDIDATES.items()), always=ALWAYS)
         if contest.ended is not None or not contest.ranking():
             return cut_short(contest, run, self.name)
         decision = decide(contest, one=given.model or given.prior is not None)

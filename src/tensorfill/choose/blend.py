@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.contest import HANDFUL, SURE, Contest, Entry
+from tensorfill.choose.contest import ENOUGH, SURE, TRIFLE, Contest, Entry
+from tensorfill.choose.folds import HANDFUL
+from tensorfill.choose.rounds import YARDSTICK
 from tensorfill.data.gaps import GAPS
 
 Array = NDArray[Any]
 
 PARTS = 6  # of the best candidates that may be blended
 SMALLEST = 0.04  # weights below are dropped: a part costs a fit
-ENOUGH = 40  # held-out entries of a kind of gap before it gets weights of its own
-TRIFLE = 0.005  # of the loss: a part that saves less is not worth a fit
 CLEARLY = 0.05  # of the loss that weights of its own must save a kind of gap, cross-fitted: fewer entries fitted them
 HALVES = 4  # cross-fits by which a blend must prove itself
 DRAWS = (0.01, 0.1, 1.0)  # how strongly weights are drawn to even ones, among those as good as the best: cross-fitted
@@ -79,7 +79,7 @@ def _decide(contest: Contest, *, one: bool) -> Decision:
         best = blended(contest, ranking[:PARTS]) or best
     sure = SURE + 1 if contest.obs.nnz < HANDFUL else SURE
     for entry in ranking:  # the simple one that is as good as the best
-        if entry.candidate.name == "means":
+        if entry.candidate.name == YARDSTICK:
             return best if contest.beats(best.predict(contest), entry.predictions, sure) else single(entry)
     return best
 

@@ -18,11 +18,11 @@ Array = NDArray[Any]
 
 @dataclass(eq=False)
 class Journal:
-    """Predictions of every candidate tried, by its label."""
+    """Predictions of every candidate tried, by its label and fold."""
 
     path: Path
     mark: str  # names data and settings: the journal of another run is refused
-    pages: dict[str, tuple[Array, float]] = field(default_factory=dict)
+    pages: dict[tuple[str, int], tuple[Array, float]] = field(default_factory=dict)
 
     @staticmethod
     def of(run: Run, mark: str) -> Journal | None:
@@ -35,13 +35,13 @@ class Journal:
             journal._read()
         return journal
 
-    def find(self, label: str) -> tuple[Array, float] | None:
+    def find(self, label: str, fold: int) -> tuple[Array, float] | None:
         """(predictions, seconds) of a candidate tried before."""
-        return self.pages.get(label)
+        return self.pages.get((label, fold))
 
-    def note(self, label: str, predictions: Array, seconds: float) -> None:
+    def note(self, label: str, fold: int, predictions: Array, seconds: float) -> None:
         """Write it down at once."""
-        self.pages[label] = (predictions, seconds)
+        self.pages[label, fold] = (predictions, seconds)
         names = list(self.pages)
         meta = {"mark": self.mark, "names": names, "seconds": [self.pages[n][1] for n in names]}
         arrays = {f"p{k}": self.pages[n][0] for k, n in enumerate(names)}
@@ -53,7 +53,8 @@ class Journal:
             with open(self.path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
                 arrays = {k: file[k] for k in file.files}
             meta = json.loads(arrays["meta"].tobytes())
-            pages = {n: (arrays[f"p{k}"], meta["seconds"][k]) for k, n in enumerate(meta["names"])}
+            names = [(str(label), int(fold)) for label, fold in meta["names"]]
+            pages = {n: (arrays[f"p{k}"], meta["seconds"][k]) for k, n in enumerate(names)}
         except Exception as error:  # damage of any kind is one sentence
             msg = f"checkpoint {self.path} cannot be read ({error}); delete it to start afresh."
             raise ValueError(msg) from error

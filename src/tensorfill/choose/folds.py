@@ -1,0 +1,63 @@
+"""The folds of a contest: entries held out as the gaps lie, and what an error at each of them weighs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.choose.defaults import default_held_out
+from tensorfill.data.facts import Facts
+from tensorfill.data.gaps import gap_kinds, split_like_gaps
+from tensorfill.data.observations import Observations
+from tensorfill.data.units import slice_statistics
+
+Array = NDArray[Any]
+
+HANDFUL = 60  # with fewer observations, each is held out once
+FEW = 5000  # with fewer, one split leaves too much to chance
+TURNS, FOLDS = 6, 3  # folds for a handful, and for few
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """A split: what candidates see, and what they are judged by."""
+
+    kept: Observations
+    aside: Observations
+    kinds: Array  # (k,) kind of gap of each entry held out
+
+
+def folds_of(obs: Observations, facts: Facts, held_out: float | None, seed: int) -> tuple[Fold, ...]:
+    """Folds drawn as the gaps lie; `held_out` of the entries in each, or the usual share."""
+    share = default_held_out(obs) if held_out is None else held_out
+    if obs.nnz < HANDFUL:
+        turn = np.random.default_rng([seed, 0]).permutation(obs.nnz) % min(TURNS, obs.nnz)
+        pairs = [(obs.subset(turn != k), obs.subset(turn == k)) for k in range(turn.max() + 1)]
+    else:
+        count = FOLDS if obs.nnz < FEW else 1
+        pairs = [split_like_gaps(obs, share, np.random.default_rng([seed, 0, k])) for k in range(count)]
+    return tuple(Fold(kept, aside, _kinds(kept, aside, facts)) for kept, aside in pairs)
+
+
+def loss_weights(aside: Observations, obs: Observations, facts: Facts) -> Array:
+    """What the squared error of each held-out entry is multiplied by, (k,): half by the variance of all data, half by
+    that of its slice along the mode whose slices differ most. Where all spread alike the halves are one; where they do
+    not, neither the large slices alone decide nor the small ones.
+    """
+    whole = facts.spread**2 or 1.0
+    w = np.full(aside.nnz, 1.0 / whole)
+    if facts.uneven is not None:
+        count, _, spread = slice_statistics(obs, facts.uneven)
+        own = np.where((count > 1) & (spread > 0), spread**2, whole)
+        w = 0.5 * w + 0.5 / own[aside.indices[:, facts.uneven]]
+    return w if aside.weights is None else w * aside.weights / obs.weights.mean()  # type: ignore[union-attr]
+
+
+def _kinds(kept: Observations, aside: Observations, facts: Facts) -> Array:
+    """Kind of gap of each entry held out, as the entries kept have it."""
+    if not facts.dense:
+        return np.zeros(aside.nnz, dtype=np.uint8)
+    return gap_kinds(kept.mask, facts.ordered)[tuple(aside.indices.T)]

@@ -1,0 +1,115 @@
+"""How a contest is held: a first round on the opening folds, a second of those that may have a part in the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tensorfill.choose.candidates.base import Candidate, Search, refused
+from tensorfill.choose.contest import Contest, Entry
+
+LARGEST_PART = 0.15  # of the budget, for one candidate on all folds
+FINALISTS = 6  # so many run on all folds: no more can have a part in a blend
+YARDSTICK = "means"  # what every answer is compared with
+CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
+
+
+@dataclass(eq=False)
+class Family:
+    """The variants of one family: the next one, and how well the best did."""
+
+    search: Search
+    first: int  # so many variants are tried before any family gets more
+    sure: bool  # are these tried whatever they cost?
+    least: float = np.inf
+    next: Candidate | None = None
+
+    def __post_init__(self) -> None:
+        self.next = next(self.search, None)
+
+    def send(self, loss: float) -> None:
+        """Tell it how the last one did, and ask for the next."""
+        self.least = min(self.least, loss)
+        try:
+            self.next = self.search.send(loss)
+        except StopIteration:
+            self.next = None
+
+
+def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: frozenset[str]) -> None:
+    """First round, on the opening folds: the first variants of every family, cheapest first, then further variants of
+    the family that leads, as long as the budget lasts; the first ones of those in `always` (of all, if the user gave
+    something that leaves few) whatever they cost. Second round, on the other folds: what may have a part in the answer.
+    """
+    able = []
+    for cls in families:
+        why = refused(cls, contest.facts, contest.given)
+        if why is None:
+            sure = contest.given.anything or cls.name in always
+            able.append(Family(cls.search(contest.facts, contest.given), cls.first, sure))
+        else:
+            contest.left_out[cls.name] = why
+    for family in sorted(able, key=lambda family: family.next.cost(contest.facts) if family.next else 0.0):
+        for _ in range(family.first):
+            _try(contest, family)
+        family.sure = False
+    while contest.ended is None and (going := [family for family in able if family.next is not None]):
+        _try(contest, min(going, key=lambda family: family.least))
+    if contest.opening < len(contest.folds):
+        _second_round(contest)
+
+
+def _try(contest: Contest, family: Family) -> None:
+    """The next variant of a family on the opening folds, unless there is no time for it."""
+    candidate, facts = family.next, contest.facts
+    if candidate is None or contest.ended is not None:
+        return
+    if contest.entries and contest.seconds_left() == 0.0:
+        contest.left_out[candidate.label] = "there was no time for it"
+        contest.late = True
+        family.next = None
+        return
+    trial = candidate.shorter(facts, LARGEST_PART * contest.budget / len(contest.folds))
+    cost = trial.cost(facts) * contest.opening
+    if cost > max(contest.left - _second_cost(contest), CHEAP * contest.budget) and not family.sure:
+        contest.left_out[candidate.label] = f"it would take about {cost:.1f} s more"
+        family.next = None
+        return
+    contest.left -= cost
+    entry = contest.enter(Entry(candidate, trial), contest.opening)
+    contest.entries.append(entry)
+    family.send(contest.loss(entry) if not entry.note else np.inf)
+
+
+def _second_cost(contest: Contest) -> float:
+    """What the second round of the few best would take."""
+    rest = len(contest.folds) - contest.opening
+    return rest * sum(e.trial.cost(contest.facts) for e in contest.ranking()[:FINALISTS]) if rest else 0.0
+
+
+def _second_round(contest: Contest) -> None:
+    """On all folds: the leader, the means to compare with, what is cheap, and what adds to the leader, the best first.
+    If there is no time even for the leader, the opening folds are all there is.
+    """
+    ranking = contest.ranking()
+    leader = ranking[0].predictions if ranking else np.empty(0)
+    finalists = 0
+    for k, entry in enumerate(ranking):
+        cost = entry.trial.cost(contest.facts) * (len(contest.folds) - contest.opening)
+        sure = k == 0 or entry.candidate.name == YARDSTICK or cost <= CHEAP * contest.budget
+        if contest.ended is not None or contest.seconds_left() == 0.0:
+            note = "there was no time for all folds"
+        elif not sure and contest.adds_nothing(entry.predictions, leader):
+            note = f"it adds nothing, as {contest.opening} of {len(contest.folds)} folds say"
+        elif not sure and (finalists >= FINALISTS or cost > contest.left):
+            note = "better ones went on to all folds"
+        else:
+            contest.left -= cost
+            finalists += not sure or k == 0
+            contest.put(entry, contest.enter(entry, len(contest.folds)))
+            continue
+        contest.put(entry, replace(entry, note=note))
+    if ranking and not any(contest.whole(e) for e in contest.entries):
+        contest.narrow()
