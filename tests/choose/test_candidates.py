@@ -107,19 +107,22 @@ def test_tables_there_and_back():
 
 def test_lines_between_neighbours():
     X = np.array([[np.nan, 1.0, np.nan, np.nan, 4.0, np.nan], [np.nan] * 6])
-    filled = along_lines(X)
+    filled = along_lines(X, np.arange(6.0))
     np.testing.assert_allclose(filled[0], [1, 1, 2, 3, 4, 4])
     assert np.isnan(filled[1]).all()
+    uneven = along_lines(X, np.array([0.0, 1.0, 3.0, 6.0, 7.0, 9.0]))
+    np.testing.assert_allclose(uneven[0], [1, 1, 2, 3.5, 4, 4])
 
 
 def test_the_smoother_solves_its_equations():
     rng = np.random.default_rng(0)
     T, known = rng.normal(size=(3, 9)), rng.random((3, 9)) < 0.6
     T = np.where(known, T, 0.0)
-    X = wander(T, known, 0.7, 0.05)
+    tie = rng.uniform(0.2, 3.0, 8)
+    X = wander(T, known, 0.7, 0.05, tie)
 
     def value(x, k):
-        return ((x - T[k])[known[k]] ** 2).sum() / 0.7 + (np.diff(x) ** 2).sum() + 0.05 * (x**2).sum()
+        return ((x - T[k])[known[k]] ** 2).sum() / 0.7 + (tie * np.diff(x) ** 2).sum() + 0.05 * (x**2).sum()
 
     for k in range(3):  # a minimum: no step in any direction is better, and the slope vanishes
         for j in range(9):

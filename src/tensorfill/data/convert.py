@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.exact import check_exact, numbers
+from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
 from tensorfill.data.sentinels import asked
 from tensorfill.data.sources import ArraySource, XarraySource
@@ -232,7 +233,7 @@ def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observatio
         warnings.warn(_loading(da), stacklevel=2)
     mask, weights = _by_name(mask, da, "mask"), _by_name(weights, da, "weights")
     made = from_dense(da.values, mask, weights=weights, dims=[str(d) for d in da.dims])
-    return replace(made, source=XarraySource(da, made.source))
+    return with_positions(replace(made, source=XarraySource(da, made.source)))
 
 
 def _by_name(given: Any, da: Any, what: str) -> Any:

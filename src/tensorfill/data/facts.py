@@ -42,6 +42,7 @@ class ModeFacts:
     period : after how many steps the data repeat, or None
     spreads : widest spread of a slice over the narrowest
     clustered : how much likelier than by chance the neighbour of a gap is one
+    steps : widest step between neighbours over the narrowest, where coordinates say so; 1 for even ones
     """
 
     dim: str
@@ -52,6 +53,7 @@ class ModeFacts:
     period: int | None
     spreads: float
     clustered: float
+    steps: float = 1.0
 
     @property
     def channels(self) -> bool:
@@ -209,7 +211,9 @@ def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:
     known = spread[(count >= FEW) & (spread > 0)]
     spreads = float(known.max() / known.min()) if len(known) > 1 else 1.0
     seen = int(np.count_nonzero(count))
-    return ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, period(obs, n), spreads, clustered)
+    apart = np.diff(obs.position(n)) if obs.shape[n] > 1 else np.ones(1)
+    steps = float(apart.max() / apart.min())
+    return ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, period(obs, n), spreads, clustered, steps)
 
 
 def kind_of_numbers(t: Array) -> str:

@@ -42,6 +42,8 @@ def _mode(m: ModeFacts) -> str:
         words = [f"neighbours are a little alike ({m.rough:.0%} of what far entries differ by)"]
     else:
         words = ["no order seen"]
+    if m.steps > 1:
+        words.append(f"uneven steps, the widest {m.steps:.3g} times the narrowest")
     if m.period is not None:
         words.append(f"repeats every {m.period}")
     if m.spreads > 5:

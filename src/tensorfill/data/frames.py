@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.convert import from_coo, from_dense
+from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import FrameSource, MatrixSource, SeriesSource, column_numbers
 
@@ -23,12 +24,12 @@ def observe_pandas(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | 
             raise ValueError(msg)
         names = [str(n) if n is not None else f"level{k}" for k, n in enumerate(data.index.names)]
         made = from_pandas(data.rename("value").rename_axis(names).reset_index(), names, "value")
-        return replace(made, source=SeriesSource(data, made.source))
+        return with_positions(replace(made, source=SeriesSource(data, made.source)))
     if data.ndim == 2:
         columns = [column_numbers(c, LONG) for _, c in data.items()]
         numbers = np.stack(columns, axis=1) if columns else data.to_numpy()
         made = from_dense(numbers, mask, weights=weights, dims=dims or _dims(data))
-        return replace(made, source=MatrixSource(data, made.source))
+        return with_positions(replace(made, source=MatrixSource(data, made.source)))
     msg = "a pandas Series must have a MultiIndex with one level per dimension; got a plain index."
     raise ValueError(msg)
 
@@ -51,7 +52,7 @@ def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | No
         unique, code = np.unique(frame[d].to_numpy(), return_inverse=True)
         labels.append(unique)
         codes.append(code)
-    return from_coo(
+    made = from_coo(
         np.stack(codes, axis=1),
         column_numbers(frame[value]),
         tuple(len(u) for u in labels),
@@ -59,3 +60,4 @@ def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | No
         dims=dims,
         source=FrameSource(frame, tuple(dims), value, tuple(labels), np.stack(codes, axis=1)),
     )
+    return with_positions(made)

@@ -50,6 +50,7 @@ class Observations:
     values : (nnz,) float32 or float64
     weights : (nnz,) positive, or None for all ones
     dims : N names
+    positions : per mode where its entries lie, (I_n,), if their steps are uneven, else None; None for all even
     """
 
     shape: tuple[int, ...]
@@ -58,6 +59,7 @@ class Observations:
     weights: Array | None = None
     dims: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
+    positions: tuple[Array | None, ...] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dims", check_dims(self.dims, len(self.shape)))
@@ -213,6 +215,11 @@ class Observations:
         for array in (self.indices, self.values, self.weights):
             total.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
         return total.hexdigest()[:16]
+
+    def position(self, mode: int) -> Array:
+        """Where the entries of a mode lie, (I_n,): 0, 1, 2, ... unless the data say otherwise."""
+        at = None if self.positions is None else self.positions[mode]
+        return np.arange(self.shape[mode], dtype=np.float64) if at is None else at
 
     def empty_slices(self) -> list[tuple[int, int]]:
         """(mode, index) of every slice in which nothing is observed."""

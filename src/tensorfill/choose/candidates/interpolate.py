@@ -63,7 +63,7 @@ class Interpolation(Along):
         return 2e-3 + 1e-7 * facts.size
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
-        X = along_lines(dense_table(obs.dense(dtype=np.float64), (self.mode,)))
+        X = along_lines(dense_table(obs.dense(dtype=np.float64), (self.mode,)), obs.position(self.mode))
         never = np.isnan(X)
         if never.any():
             X[never] = dense_means(obs, facts, run, self.mode)[never]
@@ -75,8 +75,10 @@ def dense_means(obs: Observations, facts: Facts, run: Run, mode: int) -> Array:
     return dense_table(Means(standardise=facts.uneven).fit(obs, facts, run).answer.full(), (mode,))
 
 
-def along_lines(X: Array) -> Array:
-    """Rows of X (k, L) with NaN on the line between the known neighbours, level beyond the ends; rows of NaN stay."""
+def along_lines(X: Array, where: Array) -> Array:
+    """Rows of X (k, L) with NaN on the line between the known neighbours, level beyond the ends; rows of NaN stay. The
+    columns lie at `where`, (L,).
+    """
     known = ~np.isnan(X)
     at = np.arange(X.shape[1])
     before = np.maximum.accumulate(np.where(known, at, -1), axis=1)
@@ -85,8 +87,8 @@ def along_lines(X: Array) -> Array:
     right = np.where(after < X.shape[1], after, before)
     left, right = np.clip(left, 0, X.shape[1] - 1), np.clip(right, 0, X.shape[1] - 1)
     a, b = np.take_along_axis(X, left, 1), np.take_along_axis(X, right, 1)
-    gap = right - left
-    share = np.where(gap > 0, (at - left) / np.maximum(gap, 1), 0.0)
+    gap = where[right] - where[left]
+    share = np.where(gap > 0, (where - where[left]) / np.where(gap > 0, gap, 1.0), 0.0)
     return a + share * (b - a)
 
 
@@ -109,11 +111,12 @@ class Smoother(Along):
         kept = known & ~aside
         T = np.where(known, X, 0.0)
         scale = _spread(T, known)
+        tie = 1.0 / np.diff(obs.position(self.mode))  # what is twice as far may wander by twice the variance
         best, least = (means, 0.0, np.inf), np.inf
         for base in (means, own_level(T, kept, means)):
             for noise in NOISE:
                 for back in RETURN:
-                    found = base + wander(np.where(kept, T - base, 0.0), kept, noise, back)
+                    found = base + wander(np.where(kept, T - base, 0.0), kept, noise, back, tie)
                     error = float(np.mean(((found - T) / scale)[aside] ** 2)) if aside.any() else np.inf
                     if error < least:
                         best, least = (base, noise, back), error
@@ -122,7 +125,7 @@ class Smoother(Along):
             return Fitted(Filled(from_table(means, obs.shape, (self.mode,))))
         if base is not means:
             base = own_level(T, known, means)
-        filled = base + wander(np.where(known, T - base, 0.0), known, noise, back)
+        filled = base + wander(np.where(known, T - base, 0.0), known, noise, back, tie)
         return Fitted(Filled(from_table(filled, obs.shape, (self.mode,))), settings={"noise": noise, "return": back})
 
 
@@ -141,21 +144,21 @@ def own_level(T: Array, known: Array, means: Array) -> Array:
     return np.where(count > 0, own, means)
 
 
-def wander(T: Array, known: Array, noise: float, back: float) -> Array:
-    """Rows of T (k, L) smoothed: argmin sum over known (x - t)^2 / noise + sum (x_j+1 - x_j)^2 + back sum x_j^2.
+def wander(T: Array, known: Array, noise: float, back: float, tie: Array) -> Array:
+    """Rows of T (k, L) smoothed: argmin sum over known (x - t)^2 / noise + sum tie_j (x_j+1 - x_j)^2 + back sum x_j^2.
 
     One tridiagonal system per row, all rows at once: elimination forwards, substitution backwards.
     """
     L = T.shape[1]
     weight = known.T / noise  # (L, k)
-    diagonal = weight + back + 2.0
-    diagonal[0] -= 1.0
-    diagonal[-1] -= 1.0
+    diagonal = weight + back
+    diagonal[:-1] += tie[:, None]
+    diagonal[1:] += tie[:, None]
     right = weight * T.T
     for j in range(1, L):
-        diagonal[j] -= 1.0 / diagonal[j - 1]
-        right[j] += right[j - 1] / diagonal[j - 1]
+        diagonal[j] -= tie[j - 1] ** 2 / diagonal[j - 1]
+        right[j] += tie[j - 1] * right[j - 1] / diagonal[j - 1]
     right[-1] /= diagonal[-1]
     for j in range(L - 2, -1, -1):
-        right[j] = (right[j] + right[j + 1]) / diagonal[j]
+        right[j] = (right[j] + tie[j] * right[j + 1]) / diagonal[j]
     return right.T

@@ -124,4 +124,6 @@ def folded(obs: Observations, mode: int, period: int) -> Observations:
     count = -(-obs.shape[mode] // period)
     shape = (*obs.shape[:mode], count, period, *obs.shape[mode + 1 :])
     dims = (*obs.dims[:mode], f"{obs.dims[mode]} // {period}", f"{obs.dims[mode]} % {period}", *obs.dims[mode + 1 :])
-    return replace(obs, shape=shape, indices=fold_indices(obs.indices, mode, period), dims=dims, source=None)
+    return replace(
+        obs, shape=shape, indices=fold_indices(obs.indices, mode, period), dims=dims, source=None, positions=None
+    )

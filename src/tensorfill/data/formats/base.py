@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.convert import cast_like
+from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
 from tensorfill.registry import Registry
 
@@ -128,13 +129,16 @@ class Loaded:
     def observations(self) -> Observations:
         """The known entries, ready to be completed."""
         if self.values is not None:
-            return Observations.from_dense(self.values, self.mask, dims=self.dims)
+            made = Observations.from_dense(self.values, self.mask, dims=self.dims)
+            return with_positions(made, self.labels or {})
         assert self.indices is not None
         assert self.values_coo is not None
         # as floats: `restore` writes the very numbers that were read, however large
         wide = self.values_coo.dtype.kind in "iu" and self.values_coo.dtype.itemsize == 8
         values = self.values_coo.astype(np.float64) if wide else self.values_coo
-        return Observations.from_coo(self.indices, values, self.shape, dims=self.dims)
+        return with_positions(
+            Observations.from_coo(self.indices, values, self.shape, dims=self.dims), self.labels or {}
+        )
 
     def restore(self, completed: Array) -> Array:
         """The completed tensor in the file's own type; observed values come back bit for bit.
