@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from os import PathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -49,7 +49,7 @@ def complete(
     max_iter: int | None = None,
     seconds: float | None = None,
     callback: Callback | None = None,
-    checkpoint: str | Path | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
     **settings: Any,
 ) -> Completion:

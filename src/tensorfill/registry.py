@@ -115,7 +115,7 @@ TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a number", _is_number),
     "bool": ("True or False", lambda given: isinstance(given, bool)),
     "str": ("text", lambda given: isinstance(given, str)),
-    "Path": ("a path", lambda given: isinstance(given, os.PathLike)),
+    "PathLike[str]": ("a path", lambda given: isinstance(given, os.PathLike)),
     "None": ("None", lambda given: given is None),
     "Callback": ("a function", callable),
     "NumericalPrior": ("a NumericalPrior", lambda given: hasattr(given, "nll")),

@@ -13,7 +13,7 @@ import pytest
 from problems import make_problem
 
 import tensorfill as tfl
-from tensorfill.data.atomic import CheckpointWarning
+from tensorfill.data.keeping import CheckpointWarning
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, State
 from tensorfill.solvers.loop import Stopping, run

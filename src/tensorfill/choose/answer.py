@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,6 @@ def from_contest(contest: Contest, decision: Decision, run: Run, method: str) ->
     done = _completion(fits[heaviest], obs, facts, run, method)
     answer = fits[0].answer if len(fits) == 1 else _blend(contest, decision, [f.answer for f in fits])
     early = next((f.status for f in fits if f.status in ENDED_EARLY), None)
-    _tidy(run, len(fits))
     return replace(
         done,
         answer=_inside(answer, facts),
@@ -87,17 +85,9 @@ def cut_short(contest: Contest, run: Run, method: str) -> Completion:
 
 
 def _part(run: Run, k: int, parts: int) -> Run:
-    """How to fit part k: a share of the time, a checkpoint of its own beside the contest's."""
+    """How to fit part k: a share of the time, a section of its own in the checkpoint."""
     seconds = None if run.seconds is None else run.seconds / (parts - k)
-    file = None if run.checkpoint is None else f"{run.checkpoint}.{k}"
-    return replace(run, seconds=seconds, checkpoint=file)
-
-
-def _tidy(run: Run, parts: int) -> None:
-    """A run that is over leaves the one file that was named."""
-    for k in range(parts if run.checkpoint is not None else 0):
-        for file in Path(run.checkpoint or "").parent.glob(f"{Path(run.checkpoint or '').name}.{k}*"):
-            file.unlink(missing_ok=True)
+    return replace(run, seconds=seconds, checkpoint=run.section(str(k)))
 
 
 def _blend(contest: Contest, decision: Decision, answers: list[Answer]) -> Blend:

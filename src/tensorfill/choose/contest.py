@@ -37,6 +37,7 @@ JUDGE = 2 / 3  # of the held-out entries choose; the others are kept for the err
 BUDGET = {"quick": 0.25, "normal": 1.0, "best": 10.0}  # times the usual budget of trials, see `usual_budget`
 FEW_FAMILIES = 4.0  # times the budget where what was given leaves one or two families: they have all of it
 TRIALS = 0.5  # of a time limit; the rest is for fitting the answer to everything
+SHORTEST, PACES = 0.2, 3.0  # seconds of a fit worth a comparison with its cost; how fast the pace may change
 SURE = 2.0  # standard errors by which one must be ahead of another to be called better
 TRIFLE = 0.005  # of the loss: a part of a blend that saves less is not worth a fit
 ENOUGH = 40  # held-out entries of a kind of gap before it is looked at by itself
@@ -81,6 +82,7 @@ class Contest:
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
+        self.pace = 1.0  # seconds by the clock for each of cost, of the last fit that took long
         self.late = False  # did the time limit leave something untried?
         self.truth = np.concatenate([f.aside.values.astype(np.float64) for f in self.folds])
         self.kinds = np.concatenate([f.kinds for f in self.folds])
@@ -148,7 +150,10 @@ class Contest:
             if fitted.status in ENDED_EARLY and not late:
                 self.ended = fitted.status
             note = note or ("it was cut short" if late else "" if np.isfinite(x).all() else "it gave infinite numbers")
-        entry = replace(entry, seconds=entry.seconds + time.perf_counter() - began, fitted=entry.fitted or fitted)
+        took = time.perf_counter() - began
+        if took > SHORTEST:
+            self.pace = float(np.clip(took / entry.trial.cost(self.facts), self.pace / PACES, self.pace * PACES))
+        entry = replace(entry, seconds=entry.seconds + took, fitted=entry.fitted or fitted)
         return replace(entry, note=note) if note else replace(entry, parts=(*entry.parts, self.clip(x)))
 
     def whole(self, entry: Entry) -> bool:
@@ -160,6 +165,13 @@ class Contest:
         if self.run.seconds is None:
             return None
         return max(TRIALS * self.run.seconds - (time.monotonic() - self.began), 0.0)
+
+    def has_time(self, cost: float) -> bool:
+        """Is there time for fits that cost so much? Where there is a limit the clock decides, not the costs, which are
+        told for one machine. The first candidate always has.
+        """
+        left = self.seconds_left()
+        return left is None or not self.entries or (left > 0 and self.pace * cost <= left)
 
     def _seconds(self) -> float | None:
         left = self.seconds_left()

@@ -62,10 +62,9 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
     if np.ceil(level * (aside.nnz + 1)) > aside.nnz:
         msg = f"error bars of {level:.6g} need more than the {aside.nnz} entries that can be set aside; ask for less."
         raise ValueError(msg)
-    file = None if run.checkpoint is None else f"{run.checkpoint}.bars"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were set aside
-        trial = method.complete(kept, replace(run, checkpoint=file))
+        trial = method.complete(kept, replace(run, checkpoint=run.section("bars")))
     if trial.status in (Status.INTERRUPTED, Status.CALLBACK):
         return replace(trial, observations=obs, why_no_bars="it was stopped before they were made")
     unit = unit_of(trial)

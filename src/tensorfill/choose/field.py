@@ -174,8 +174,7 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
     if after < WORTH * before:
         return refined(whole(once), recipe, rest(run, once), start=1)
     alone = replace(recipe, solver=default_solver(starts=False), passes=0)
-    file = None if run.checkpoint is None else f"{run.checkpoint}.alone"
-    return fitted(obs, alone, replace(rest(run, once), checkpoint=file), method)
+    return fitted(obs, alone, replace(rest(run, once), checkpoint=run.section("alone")), method)
 
 
 def goes_on(done: Completion) -> bool:
@@ -248,7 +247,7 @@ def refined(done: Completion, recipe: FieldRecipe, run: Run, *, start: int = 0, 
         stopping=Stopping(max_iter=recipe.passes, tol=0.0, seconds=run.seconds),
         rng=np.random.default_rng(run.seed),
         callback=run.callback,
-        checkpoint=None if run.checkpoint is None else f"{run.checkpoint}.refine",
+        checkpoint=run.section("refine"),
         resume=run.resume,
         fingerprint=f"refine {obs.shape} {obs.nnz} {float(done.estimate.sum())!r} {passes.sigmas}",
     )

@@ -66,13 +66,13 @@ def _try(contest: Contest, family: Family) -> None:
     candidate, facts = family.next, contest.facts
     if candidate is None or contest.ended is not None:
         return
-    if contest.entries and contest.seconds_left() == 0.0:
+    trial = candidate.shorter(facts, LARGEST_PART * contest.budget / len(contest.folds))
+    cost = trial.cost(facts) * contest.opening
+    if not contest.has_time(cost):
         contest.left_out[candidate.label] = "there was no time for it"
         contest.late = True
         family.next = None
         return
-    trial = candidate.shorter(facts, LARGEST_PART * contest.budget / len(contest.folds))
-    cost = trial.cost(facts) * contest.opening
     if cost > max(contest.left - _second_cost(contest), CHEAP * contest.budget) and not family.sure:
         contest.left_out[candidate.label] = f"it would take about {cost:.1f} s more"
         family.next = None
@@ -99,7 +99,7 @@ def _second_round(contest: Contest) -> None:
     for k, entry in enumerate(ranking):
         cost = entry.trial.cost(contest.facts) * (len(contest.folds) - contest.opening)
         sure = k == 0 or entry.candidate.name == YARDSTICK or cost <= CHEAP * contest.budget
-        if contest.ended is not None or contest.seconds_left() == 0.0:
+        if contest.ended is not None or not contest.has_time(cost):
             note = "there was no time for all folds"
         elif not sure and contest.adds_nothing(entry.predictions, leader):
             note = f"it adds nothing, as {contest.opening} of {len(contest.folds)} folds say"

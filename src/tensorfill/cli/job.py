@@ -18,11 +18,12 @@ from tensorfill.api import complete, settings_of
 from tensorfill.cli.checks import check_effort, check_numbers, coordinates, mode_and_weight, number_or_text, prior_of
 from tensorfill.cli.outputs import check_outputs, numbers, write_bars
 from tensorfill.cli.progress import Progress, planned
-from tensorfill.data.atomic import CheckpointWarning, lost
+from tensorfill.data.atomic import lost
 from tensorfill.data.files import FileWarning, Loaded, format_of, read, read_list, read_mask, write
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
+from tensorfill.data.keeping import CheckpointWarning
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import asked
 from tensorfill.methods import METHODS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfill.data.atomic import refuse_obstacle
+from tensorfill.data.atomic import refuse_obstacle, sweep
 from tensorfill.data.files import FileError, Loaded, write
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import check_place, naming, try_out
@@ -61,6 +61,7 @@ def check_free(path: str, *, store: bool = False, special: bool = False) -> None
     if not store:
         refuse_obstacle(path)
     check_place(target, store=store)
+    sweep(target)
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(13, "permission denied", path)
 

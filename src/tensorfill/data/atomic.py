@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
+import hashlib
 import os
+import platform
+import shutil
 import stat
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
+OLD = "old"  # what a directory is called inside a temporary one, while another takes its place
 KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
@@ -62,26 +64,64 @@ def same_file(one: str, two: str) -> bool:
         return os.path.realpath(one) == os.path.realpath(two)
 
 
-class CheckpointWarning(UserWarning):
-    """A file to go on from could not be written; the run goes on."""
+HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]  # processes are known by number on their own machine
 
 
-def check_keeping(path: str | Path) -> None:
-    """An OSError where `keep` could never write: before the run, not in the middle of it."""
-    refuse_obstacle(path)
-    folder = Path(os.path.realpath(path)).parent
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such directory", os.fspath(folder))
+def mark(target: Path) -> str:
+    """How the names of temporary files and directories beside `target` begin. They end in `.part`."""
+    return f".{target.name[:100]}.{HOST}-"
 
 
-def keep(path: str | Path, arrays: Mapping[str, Any]) -> None:
-    """Write arrays (npz) to go on from later. The run can do without: where that fails, a warning names the file."""
+def room_beside(target: Path) -> tempfile.TemporaryDirectory[str]:
+    """A temporary directory beside `target`, which `sweep` knows."""
+    return tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{mark(target)}{os.getpid()}-", suffix=".part")
+
+
+def sweep(path: str | Path) -> None:
+    """Remove what runs that were killed have left beside `path`; of runs that live, nothing.
+
+    A directory that was moved aside when its run was killed, before the new one took its place, goes back.
+    """
+    target = Path(os.path.realpath(path))
+    start = mark(target)
+    with suppress(OSError):  # nothing to be tidied where nothing can be seen or removed
+        left = [e for e in os.scandir(target.parent) if e.name.startswith(start) and e.name.endswith(".part")]
+        for entry in left:
+            number = entry.name[len(start) :].split("-")[0]
+            if not number.isdigit() or _lives(int(number)):
+                continue
+            old = Path(entry.path) / OLD
+            if old.is_dir() and not target.exists():
+                os.replace(old, target)
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                os.unlink(entry.path)
+
+
+AT_CWD, EXCHANGE = -100, 2  # of Linux
+
+
+def exchanged(one: Path, two: Path) -> bool:
+    """Have two paths change places in one step; False where the system or the file system cannot."""
     try:
-        with replacing(path) as file:
-            np.savez(file, **arrays)
-    except OSError as error:
-        msg = f"checkpoint {path} cannot be written ({error.strerror or error}); the run goes on without it."
-        warnings.warn(msg, CheckpointWarning, stacklevel=3)
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        return bool(rename(AT_CWD, os.fsencode(one), AT_CWD, os.fsencode(two), EXCHANGE) == 0)
+    except (OSError, AttributeError, TypeError):
+        return False
+
+
+def _lives(number: int) -> bool:
+    """Is there a process of this number?"""
+    if os.name != "posix":  # elsewhere signal 0 would end it
+        return True
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
 
 
 @contextmanager
@@ -91,8 +131,9 @@ def replacing(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     A link goes on pointing at the file, which is what changes. What is no file is refused.
     """
     refuse_obstacle(path)
+    sweep(path)
     target = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f"{mark(target)}{os.getpid()}-", suffix=".part")
     try:
         with os.fdopen(handle, mode) as file:
             yield file

@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.keeping import Checkpoint
 from tensorfill.data.observations import Observations
 from tensorfill.methods.checks import check_whole
 from tensorfill.registry import Registry, Settings
@@ -37,7 +38,7 @@ class Run(Settings):
 
     seed: int = 0
     callback: Callback | None = None
-    checkpoint: str | Path | None = None
+    checkpoint: str | PathLike[str] | None = None
     resume: bool = False
     max_iter: int | None = None
     seconds: float | None = None
@@ -51,6 +52,12 @@ class Run(Settings):
         if self.resume and self.checkpoint is None:
             msg = "resume goes on from a checkpoint; name its file: checkpoint=..."
             raise ValueError(msg)
+        if self.checkpoint is not None:  # opened once, so that all parts of the run share one file
+            object.__setattr__(self, "checkpoint", Checkpoint.at(self.checkpoint, resume=self.resume))
+
+    def section(self, name: str) -> Checkpoint | None:
+        """The part of the checkpoint that belongs to a part of this run."""
+        return None if self.checkpoint is None else Checkpoint.at(self.checkpoint).part(name)
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,12 @@ class FBCP(ArrayMethod):
             return done
         # Worse than a constant on the very data it was fitted to: with few of them, far from zero and noisy, their
         # mean is no component that survives (ratings).
-        return replace(self, center=True).complete(obs, replace(run, checkpoint=None, resume=False))
+        steps = None if run.max_iter is None else run.max_iter - done.iterations
+        seconds = None if run.seconds is None else max(run.seconds - done.seconds, 1e-9)
+        if steps == 0:
+            return done
+        again = replace(run, checkpoint=run.section("centred"), max_iter=steps, seconds=seconds)
+        return replace(self, center=True).complete(obs, again)
 
     def first_rank(self, shape: Sequence[int]) -> int:
         """The number of components to start from."""

@@ -1,15 +1,15 @@
-"""What the loop remembers, on disk: replaced atomically, without pickle."""
+"""What the loop remembers, on disk, without pickle."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tensorfill.data.atomic import keep
+from tensorfill.data.keeping import Checkpoint
 from tensorfill.result.record import Row, Status
 from tensorfill.solvers.base import State
 
@@ -49,8 +49,8 @@ class Memory:
         return Status.CONVERGED if tol > 0 and small.all() else None
 
 
-def save(path: Path, memory: Memory, fingerprint: str, rng: np.random.Generator) -> None:
-    """Write the run to `path` (npz), replacing what is there in one move; a warning where that cannot be."""
+def save(place: Checkpoint, memory: Memory, fingerprint: str, rng: np.random.Generator) -> float:
+    """Write the run there, replacing what was; returns the seconds it took."""
     arrays = {f"state/{k}": v for k, v in memory.state.arrays.items()}
     best = memory.best
     if best is not None and best is not memory.state:
@@ -70,29 +70,28 @@ def save(path: Path, memory: Memory, fingerprint: str, rng: np.random.Generator)
         "rng": rng.bit_generator.state,
     }
     arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)
-    keep(path, arrays)
+    return place.keep(arrays)
 
 
-def load(path: Path, fingerprint: str, rng: np.random.Generator) -> Memory:
-    """Read a run back; `rng` is set to where it was. Any damage is one sentence."""
+def load(place: Checkpoint, fingerprint: str, rng: np.random.Generator) -> Memory | None:
+    """Read a run back, None if there is none; `rng` is set to where it was. Any damage is one sentence."""
+    arrays = place.find()
+    if arrays is None:
+        return None
     try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # NumPy leaves a broken file open
-            arrays = {k: file[k] for k in file.files}
         meta: dict[str, Any] = json.loads(arrays["meta"].tobytes())
         memory = _memory(arrays, meta) if meta["fingerprint"] == fingerprint else None
         if memory is not None:
             rng.bit_generator.state = meta["rng"]
-    except Exception as error:  # a damaged file meets the libraries that read it in any way at all
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        msg = f"checkpoint {path} cannot be read ({line}); delete it to start afresh."
-        raise ValueError(msg) from error
+    except Exception as error:  # numbers that do not go together meet them in any way at all
+        raise place.damaged(error) from error
     if memory is None:
-        msg = f"checkpoint {path} belongs to another run (other data or settings); delete it or name another file."
+        msg = f"checkpoint {place} belongs to another run (other data or settings); delete it or name another file."
         raise ValueError(msg)
     return replace(memory, drawn=rng.bit_generator.state)
 
 
-def _memory(arrays: dict[str, Any], meta: dict[str, Any]) -> Memory:
+def _memory(arrays: Mapping[str, Any], meta: dict[str, Any]) -> Memory:
     """What `save` was given, but for the random numbers."""
     state = State(_part(arrays, "state"), meta["numbers"], float(meta["value"]))
     best = None
@@ -110,5 +109,5 @@ def _memory(arrays: dict[str, Any], meta: dict[str, Any]) -> Memory:
     )
 
 
-def _part(arrays: dict[str, Any], name: str) -> dict[str, Any]:
+def _part(arrays: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {k.split("/", 1)[1]: v for k, v in arrays.items() if k.startswith(name + "/")}

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def solve(
     stopping: Stopping | None = None,
     seed: int = 0,
     callback: Callback | None = None,
-    checkpoint: str | Path | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
 ) -> Completion:
     """Minimise the problem's objective.
@@ -144,7 +144,7 @@ def solve(
 
 
 def _check(
-    solver: Any, init: Any, starts: Any, held_out: Any, stopping: Any, seed: Any, checkpoint: str | Path | None
+    solver: Any, init: Any, starts: Any, held_out: Any, stopping: Any, seed: Any, checkpoint: str | PathLike[str] | None
 ) -> None:
     """A sentence for what `solve` cannot be given."""
     if not isinstance(solver, Solver):

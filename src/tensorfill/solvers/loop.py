@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from os import PathLike
 
 import numpy as np
 
-from tensorfill.data.atomic import check_keeping
+from tensorfill.data.keeping import Checkpoint
 from tensorfill.registry import Settings
 from tensorfill.result.record import History, Row, Status
 from tensorfill.solvers.base import Procedure, State
@@ -18,6 +18,9 @@ from tensorfill.solvers.checkpoint import Memory, load, save
 # (state, history) -> True to stop. Called after every iteration, also after the start (iteration 0).
 Callback = Callable[[State, History], bool | None]
 
+SOON = 1.0  # seconds to the first checkpoint
+DEAR, RARE = 2.0, 60.0  # they get rarer by this, times the seconds that writing one takes, up to so much
+LATE, LATEST = 0.05, 0.5  # share of a time limit, and seconds, by which an iteration may end after it
 # Ends after which a resumed run goes on; after any other it is over.
 RESUMABLE = (Status.TIME, Status.ITERATIONS)
 
@@ -68,25 +71,23 @@ def run(
     stopping: Stopping | None = None,
     rng: np.random.Generator,
     callback: Callback | None = None,
-    checkpoint: str | Path | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
     fingerprint: str = "",
     checkpoint_seconds: float = 10.0,
 ) -> Outcome:
     """Drive `procedure` until something says stop.
 
-    With `checkpoint`, the run is saved there at most every `checkpoint_seconds` and at its end; with `resume`, a run
-    found there goes on from its last saved iteration, and ends with the same bits as one never interrupted.
-    `fingerprint` names the problem and the settings: a checkpoint of another run is refused.
+    With `checkpoint`, the run is saved there soon, then at most every `checkpoint_seconds`, and at its end; with
+    `resume`, a run found there goes on from its last saved iteration, and ends with the same bits as one never
+    interrupted. `fingerprint` names the problem and the settings: a checkpoint of another run is refused.
     """
     stopping = stopping or Stopping()
-    path = None if checkpoint is None else Path(checkpoint)
-    if path:
-        check_keeping(path)
-    memory = load(path, fingerprint, rng) if path and resume and path.exists() else None
+    place = None if checkpoint is None else Checkpoint.at(checkpoint, resume=resume)
+    memory = load(place, fingerprint, rng) if place and resume else None
     clock = Clock(memory.seconds if memory else 0.0)
     status = memory.status if memory else None
-    saved = time.monotonic()
+    due = time.monotonic() + min(SOON, checkpoint_seconds)
     ended = status  # the run's own end, which a callback or Ctrl-C in that same moment must not hide from a resume
     try:
         if memory is None:
@@ -95,17 +96,17 @@ def run(
         while status is None:
             ended, memory = _iterate(procedure, memory, stopping, rng, clock)
             status = _tell(callback, memory) or ended
-            if path and status is None and time.monotonic() - saved >= checkpoint_seconds:
-                save(path, replace(memory, seconds=clock.now()), fingerprint, rng)
-                saved = time.monotonic()
+            if place and status is None and time.monotonic() >= due:
+                took = save(place, replace(memory, seconds=clock.now()), fingerprint, rng)
+                due = time.monotonic() + checkpoint_seconds * max(1.0, min(DEAR * took, RARE))
     except KeyboardInterrupt:
         if memory is None:
             raise
         status = Status.INTERRUPTED
         rng.bit_generator.state = memory.drawn  # a step cut short has drawn numbers that must be drawn again
     memory = replace(memory, seconds=clock.now(), status=None if ended in RESUMABLE else ended)
-    if path:
-        save(path, memory, fingerprint, rng)
+    if place:
+        save(place, memory, fingerprint, rng)
     best = memory.best if memory.best is not None else memory.state
     return Outcome(best, status, History(memory.rows), memory.best_iteration)
 
@@ -150,11 +151,17 @@ def _iterate(
     status = procedure.done(state, previous) or memory.steady_enough(stopping.tol, stopping.steady)
     if status is None and memory.best is not None and k - memory.best_iteration >= stopping.patience * stopping.every:
         status = Status.HELD_OUT
-    if status is None and stopping.seconds is not None and clock.now() >= stopping.seconds:
+    if status is None and stopping.seconds is not None and _late(memory.rows, clock.now(), stopping.seconds):
         status = Status.TIME
     if status is None and k >= stopping.max_iter:
         status = Status.ITERATIONS
     return status, memory
+
+
+def _late(rows: Sequence[Row], now: float, seconds: float) -> bool:
+    """Is the time up, or would it be long before the end of one more iteration like the last?"""
+    last = now - rows[-2].seconds
+    return now >= seconds or now + last > seconds + LATE * seconds + LATEST
 
 
 def _finite(state: State, previous: State) -> bool:

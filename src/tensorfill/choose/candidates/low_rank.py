@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -142,8 +143,10 @@ class LowRank(Candidate):
 
     def _fit(self, problem: Problem, smooth: dict[int, float], run: Run) -> Outcome:
         """From several starts where the first leads nowhere: it may lie at a saddle."""
-        best, least = None, np.inf
+        best, least, began = None, np.inf, time.monotonic()
         for k in range(TRIES):
+            if k and run.seconds is not None:  # the starts share the time
+                run, began = replace(run, seconds=max(run.seconds - (time.monotonic() - began), 1e-9)), time.monotonic()
             now = self._from_start(problem, smooth, run, np.random.default_rng([run.seed, 1 + self.start, k]))
             value = problem.value(now.state.factors)
             if best is None or value < least:
@@ -167,14 +170,15 @@ class LowRank(Candidate):
         kept, aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 2]))
         train = problem.on(kept)
         patience = BURSTS if isinstance(solver, LBFGSB) else STOPPING.patience
-        stopping = replace(STOPPING, patience=patience, max_iter=longest, seconds=run.seconds)
+        last_steps = 0 if run.max_iter is None else -(-longest // (LAST + 1))  # a limit is for both
+        stopping = replace(STOPPING, patience=patience, max_iter=longest - last_steps, seconds=run.seconds)
         fit = Fit(train, solver, mend(kept, first_factors(train, rng)), aside, partial(mend, kept))
         first = _run(fit, stopping, rng, run)
         if first.status in ENDED_EARLY or first.best_iteration == 0:
             return first
         start = mend(kept, first.state.factors)
         left = None if run.seconds is None else max(run.seconds - first.history.rows[-1].seconds, 1e-9)
-        steps = min(max(-(-first.best_iteration // LAST), LAST), longest)
+        steps = min(max(-(-first.best_iteration // LAST), LAST), last_steps or longest)
         last = _run(Fit(problem, solver, start), Stopping(max_iter=steps, tol=0.0, seconds=left), rng, run)
         status = last.status if last.status in ENDED_EARLY else first.status
         return Outcome(last.state, status, first.history, first.best_iteration)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import errno
 import io
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from tensorfill.data.atomic import replacing
+from tensorfill.data.atomic import OLD, exchanged, replacing, room_beside, sweep
 from tensorfill.data.formats.base import Array, FileError, Format, Loaded
 from tensorfill.data.formats.opening import is_store
 
@@ -114,7 +112,7 @@ def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None
         kind.write(io.BytesIO(), values, like)
         return
     target = Path(os.path.realpath(path))
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".part") as room:
+    with room_beside(target) as room:
         kind.write_path(Path(room) / target.name, values, like)
 
 
@@ -126,23 +124,32 @@ def replacing_path(path: Path, *, store: bool) -> Iterator[Path]:
     """
     target = Path(os.path.realpath(path))
     check_place(target, store=store)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".part") as room:
-        new, old = Path(room) / target.name, Path(room) / "old"
+    sweep(target)
+    with room_beside(target) as room:
+        new = Path(room) / target.name
         yield new
         for folder, _, names in os.walk(room):
             for name in names:
                 _sync(Path(folder) / name)
-        if target.is_dir():  # a directory cannot be replaced in one step: move it aside, and back if that fails
-            os.replace(target, old)
-            try:
-                os.replace(new, target)
-            except BaseException:
-                os.replace(old, target)
-                raise
-            shutil.rmtree(old)
+        if target.is_dir():
+            _take_place(new, target, Path(room) / OLD)
         else:
             os.replace(new, target)
     _sync(target.parent)
+
+
+def _take_place(new: Path, target: Path, old: Path) -> None:
+    """The directory `new` in the place of `target`: in one step where the system can, so that even a kill leaves one
+    or the other. Elsewhere `target` moves aside, to where `sweep` finds it, and back if the second step fails.
+    """
+    if exchanged(new, target):
+        return
+    os.replace(target, old)
+    try:
+        os.replace(new, target)
+    except BaseException:
+        os.replace(old, target)
+        raise
 
 
 def _is_special(path: Path) -> bool:

@@ -1,0 +1,100 @@
+"""The one file to go on from: each part of a run has a section in it, and it is replaced whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorfill.data.atomic import refuse_obstacle, replacing, sweep
+
+BETWEEN = "|"  # section and name of an array
+
+
+class CheckpointWarning(UserWarning):
+    """A file to go on from could not be written; the run goes on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint(os.PathLike[str]):
+    """A section of the file at `path`; `pages` {section: {name: array}} are what is in it, shared by all sections."""
+
+    path: Path
+    section: str = ""
+    pages: dict[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+
+    @staticmethod
+    def at(path: str | os.PathLike[str], *, resume: bool = False) -> Checkpoint:
+        """The file to write to, with what is in it if a run is to go on from there.
+
+        An OSError where it could never be written: before the run, not in the middle of it.
+        """
+        if isinstance(path, Checkpoint):
+            return path
+        if not os.fspath(path):
+            msg = "checkpoint must be the name of a file; got ''."
+            raise ValueError(msg)
+        place = Path(path)
+        refuse_obstacle(place)
+        folder = Path(os.path.realpath(place)).parent
+        if not folder.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such directory", os.fspath(folder))
+        sweep(place)
+        return Checkpoint(place, pages=_read(place) if resume and place.exists() else {})
+
+    def part(self, name: str) -> Checkpoint:
+        """The section of a part of this run."""
+        return Checkpoint(self.path, f"{self.section}.{name}" if self.section else name, self.pages)
+
+    def find(self) -> Mapping[str, Any] | None:
+        """The arrays of this section; None if there are none."""
+        return self.pages.get(self.section)
+
+    def keep(self, arrays: Mapping[str, Any]) -> float:
+        """Write these arrays to this section; returns the seconds it took. The run can do without: where it fails, a
+        warning names the file.
+        """
+        began = time.monotonic()
+        self.pages[self.section] = arrays
+        whole = {f"{section}{BETWEEN}{k}": a for section, page in self.pages.items() for k, a in page.items()}
+        try:
+            with replacing(self.path) as file:
+                np.savez(file, **whole)
+        except OSError as error:
+            msg = f"checkpoint {self.path} cannot be written ({error.strerror or error}); the run goes on without it."
+            warnings.warn(msg, CheckpointWarning, stacklevel=3)
+        return time.monotonic() - began
+
+    def damaged(self, error: Exception) -> ValueError:
+        """The sentence for a file that cannot be read, whatever the libraries that read it said."""
+        return _damaged(self.path, error)
+
+    def __fspath__(self) -> str:
+        return os.fspath(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def _read(path: Path) -> dict[str, Mapping[str, Any]]:
+    pages: dict[str, dict[str, Any]] = {}
+    try:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # NumPy leaves a broken file open
+            for key in file.files:
+                section, _, name = key.rpartition(BETWEEN)
+                pages.setdefault(section, {})[name] = file[key]
+    except Exception as error:  # a damaged file meets the libraries that read it in any way at all
+        raise _damaged(path, error) from error
+    return dict(pages)
+
+
+def _damaged(path: Path, error: Exception) -> ValueError:
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return ValueError(f"checkpoint {path} cannot be read ({line}); delete it to start afresh.")
