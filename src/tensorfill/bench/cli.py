@@ -185,3 +185,39 @@ def choose(
     for sentence in left_out:
         typer.echo(f"left out  {sentence}", err=True)
     console.end(report, written)
+
+
+@app.command()
+def tables(
+    out: Out = "out/tables",
+    names: Annotated[
+        str | None, typer.Option(metavar="a,b", help="Data (hangzhou) or tasks ('hangzhou/A NM 40').")
+    ] = None,
+    seeds: Annotated[str, typer.Option(metavar="0,1", help="Of bayes; all others run with the first.")] = "0,1,2",
+    data: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with hangzhou.mat.")] = None,
+    only: Annotated[str | None, typer.Option(metavar="bayes", help="Of others, bayes, auto.")] = None,
+    again: Again = False,
+) -> None:
+    """The posterior and auto on tables, beside published figures and others. OUT/tables.csv, .md, .png.
+
+    Counts over time, ratings, sensors, yes or no, mixed columns. What is not installed is left out with a sentence. A
+    cell that is in the CSV is not run again.
+    """
+    from pathlib import Path
+
+    from tensorfill.bench import console, tables_report
+    from tensorfill.bench.choose_data import Places
+    from tensorfill.bench.tables import run
+
+    places, each = Places(None, Path(data) if data else None), console.numbers("--seeds", seeds, int)
+    asked, some = console.words(names), console.words(only)
+    report, left_out = console.carry_out(
+        "tables", out, lambda bar: run(out, asked, each, places, bar, only=some, again=again)
+    )
+    written = tables_report.write(out)
+    lines = tables_report.arrange(tables_report.csv_file(out).rows())
+    for name in dict.fromkeys(line.task.data for line in lines):
+        console.show(name, *tables_report.table([line for line in lines if line.task.data == name]))
+    for sentence in left_out:
+        typer.echo(f"left out  {sentence}", err=True)
+    console.end(report, written)
