@@ -143,6 +143,7 @@ def fill(here: Puzzle, what: str, seed: int) -> tuple[Array | None, float, str]:
     if what in ("bayes", "auto"):
         _warm_up(here, what)
     start = time.process_time()
+    answer: Array | str
     note = ""
     if what == "bayes":
         answer, note = _bayes(here, seed)
