@@ -108,7 +108,9 @@ def test_the_core_is_silent_and_has_no_global_randomness(path):
     if part(path) not in EDGE:
         assert "print" not in calls
     legacy = {c for c in calls if c.startswith("np.random.")}
-    assert not {c for c in legacy if not c.startswith(("np.random.default_rng", "np.random.SeedSequence"))}
+    own = ["np.random.default_rng", "np.random.SeedSequence"]
+    own += ["np.random.RandomState"] if path.stem == "tables_tasks" else []  # masks were published with it; not global
+    assert not {c for c in legacy if not c.startswith(tuple(own))}
     assert not calls & {"pickle.load", "eval", "exec", "locals", "globals"}
 
 
