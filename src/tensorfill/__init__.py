@@ -19,6 +19,7 @@ from tensorfill.solvers import SOLVERS as SOLVERS
 from tensorfill.solvers import Adam as Adam
 from tensorfill.solvers import BlockProx as BlockProx
 from tensorfill.solvers import Multiplicative as Multiplicative
+from tensorfill.solvers import Newton as Newton
 from tensorfill.solvers import OneStep as OneStep
 from tensorfill.solvers import Stopping as Stopping
 from tensorfill.solvers.fit import solve as solve

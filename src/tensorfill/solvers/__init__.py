@@ -6,4 +6,5 @@ from tensorfill.solvers.blockprox import BlockProx as BlockProx
 from tensorfill.solvers.lbfgsb import LBFGSB as LBFGSB
 from tensorfill.solvers.loop import Stopping as Stopping
 from tensorfill.solvers.multiplicative import Multiplicative as Multiplicative
+from tensorfill.solvers.newton import Newton as Newton
 from tensorfill.solvers.onestep import OneStep as OneStep

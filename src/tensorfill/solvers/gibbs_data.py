@@ -75,7 +75,7 @@ class Entries:
         slab = length if tied else max(1, SLAB // K**2)
         for start in range(0, length, slab):
             part = slice(start, min(start + slab, length))
-            G, h = self._systems(free, fixed, n, z, w, part)
+            G, h = self.systems(free, fixed, n, z, w, part)
             if tied:
                 used = (G.copy(), h.copy()) if sums else (G, h)
                 _loops().draw_chain(*used, prior.ridge, prior.rho, prior.middle, normals, mean, out)
@@ -85,7 +85,7 @@ class Entries:
                 _loops().shares(G, h, out[part], Q, q)
         return out, mean, np.tril(Q) + np.tril(Q, -1).T, q
 
-    def _systems(self, free: Array, fixed: Array, n: int, z: Array, w: Array, part: slice) -> tuple[Array, Array]:
+    def systems(self, free: Array, fixed: Array, n: int, z: Array, w: Array, part: slice) -> tuple[Array, Array]:
         """Normal equations of some rows of mode n: G (rows, K, K), lower triangles, and h (rows, K)."""
         loops, mode, K = _loops(), self.modes[n], free.shape[1]
         starts = mode.starts[part.start : part.stop + 1]

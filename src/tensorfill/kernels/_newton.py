@@ -1,0 +1,207 @@
+"""Compiled loops of the second-order solvers. Imported on first use only: Numba is slow to import.
+
+Design: a factor's quadratic model is, row by row, 1/2 a_i'G_i a_i - h_i'a_i, and a sparse Q (I, I) that ties rows
+together column by column: 1/2 sum_ij Q_ij a_i'a_j. Only the lower triangles of G count. Rows are never shared between
+threads, so that the answer is the same for any number of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tensorfill.kernels._gibbs import cholesky, solve_lower, solve_upper
+from tensorfill.kernels._numba import jit
+from tensorfill.kernels.base import Array
+
+JITTER = 1e-10  # of a row's mean curvature, on its diagonal: a row with fewer observations than columns has no minimum
+
+
+@jit
+def solve_rows(G: Array, h: Array, q: Array, out: Array) -> None:
+    """out_i = (G_i + q_i)^-1 h_i for every row; q (I,), the others (I, R, R), (I, R), (I, R)."""
+    R = G.shape[1]
+    P, v = np.empty((R, R)), np.empty(R)
+    for i in range(len(G)):
+        _solve_row(G, h, q[i], i, P, v)
+        for r in range(R):
+            out[i, r] = v[r]
+
+
+@jit
+def _solve_row(G: Array, h: Array, q: float, i: int, P: Array, v: Array) -> None:
+    """v = (G_i + q)^-1 h_i; P (R, R) is work space."""
+    R = len(v)
+    trace = 0.0
+    for r in range(R):
+        trace += G[i, r, r]
+    extra = q + JITTER * trace / R
+    for r in range(R):
+        for s in range(r):
+            P[r, s] = G[i, r, s]
+        P[r, r] = G[i, r, r] + extra
+        v[r] = h[i, r]
+    cholesky(P, R)
+    solve_lower(P, v, R)
+    solve_upper(P, v, R)
+
+
+@jit
+def _descend_row(G: Array, i: int, h: Array, q: float, low: float, high: float, v: Array) -> float:
+    """One pass over the entries of row i, v (R,): each at its minimum within the bounds. What the best of them gained.
+
+    h (R,) is the row's own.
+    """
+    R = len(v)
+    gain = 0.0
+    for r in range(R):
+        curvature = G[i, r, r] + q
+        if curvature <= 0:
+            continue
+        slope = q * v[r] - h[r]
+        for s in range(r):
+            slope += G[i, r, s] * v[s]
+        for s in range(r, R):
+            slope += G[i, s, r] * v[s]
+        new = min(max(v[r] - slope / curvature, low), high)
+        gain = max(gain, curvature * (new - v[r]) ** 2)
+        v[r] = new
+    return gain
+
+
+@jit
+def box_rows(
+    G: Array, h: Array, q: Array, low: float, high: float, passes: int, tol: float, start: Array, out: Array
+) -> None:
+    """Every row's minimum within low .. high; as far as `passes` lead from the row of `start`, which lies inside.
+
+    The minimum without bounds where it keeps to them, else coordinate descent until no move gains more than `tol`
+    times what the first pass did: never above the start.
+    """
+    R = G.shape[1]
+    P, v, own = np.empty((R, R)), np.empty(R), np.empty(R)
+    for i in range(len(G)):
+        _solve_row(G, h, q[i], i, P, v)
+        inside = True
+        for r in range(R):
+            inside = inside and low <= v[r] <= high
+        if not inside:
+            for r in range(R):
+                v[r], own[r] = start[i, r], h[i, r]
+            first = _descend_row(G, i, own, q[i], low, high, v)
+            for _ in range(passes - 1):
+                if _descend_row(G, i, own, q[i], low, high, v) <= tol * first:
+                    break
+        for r in range(R):
+            out[i, r] = v[r]
+
+
+@jit
+def box_sweep(
+    G: Array, h: Array, indptr: Array, indices: Array, data: Array, low: float, high: float, passes: int, A: Array
+) -> None:
+    """One pass over the rows of A (I, R), in place: each nearer its minimum given the others, within the bounds.
+
+    indptr, indices, data: Q by rows (CSR). `passes`: over the entries of a row.
+    """
+    R = G.shape[1]
+    v, own = np.empty(R), np.empty(R)
+    for i in range(len(G)):
+        q = 0.0
+        for r in range(R):
+            v[r], own[r] = A[i, r], h[i, r]
+        for p in range(indptr[i], indptr[i + 1]):
+            j = indices[p]
+            if j == i:
+                q += data[p]
+            else:
+                for r in range(R):
+                    own[r] -= data[p] * A[j, r]
+        for _ in range(passes):
+            _descend_row(G, i, own, q, low, high, v)
+        for r in range(R):
+            A[i, r] = v[r]
+
+
+@jit
+def fill_bands(G: Array, order: Array, jitter: Array, bands: Array) -> None:
+    """The diagonal blocks of a banded matrix in LAPACK's lower form, bands (width + 1, I R): row order[i] is i-th."""
+    R = G.shape[1]
+    for i in range(len(order)):
+        row = order[i]
+        for s in range(R):
+            for r in range(s, R):
+                bands[r - s, i * R + s] += G[row, r, s]
+            bands[0, i * R + s] += jitter[row]
+
+
+@jit
+def multiply_rows(G: Array, V: Array, out: Array) -> None:
+    """out_i = G_i V_i."""
+    R = G.shape[1]
+    for i in range(len(G)):
+        for r in range(R):
+            out[i, r] = 0
+        for r in range(R):
+            total = 0.0
+            for s in range(r):
+                total += G[i, r, s] * V[i, s]
+                out[i, s] += G[i, r, s] * V[i, r]
+            out[i, r] += total + G[i, r, r] * V[i, r]
+
+
+@jit
+def hals_rows(
+    F: Array,
+    others: Array,
+    order: Array,
+    starts: Array,
+    w: Array,
+    e: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    bounds: tuple[float, float],
+    first: int,
+    A: Array,
+) -> None:
+    """Coordinate descent over rows first .. first + len(starts) - 1 of A (I, R), in place, each entry at its minimum.
+
+    e (nnz,), the residuals t - x in the order of the observations, follow. F (sum of I_n, R): the stacked factors, of
+    which `others` (nnz, N - 1) address the rows, sorted by this mode's row: row first + i has starts[i] .. starts[i+1].
+    """
+    R, M = F.shape[1], others.shape[1]
+    most = 1
+    for i in range(len(starts) - 1):
+        most = max(most, starts[i + 1] - starts[i])
+    k, rest, weight = np.empty((R, most)), np.empty(most), np.empty(most)
+    for i in range(len(starts) - 1):
+        row, count = first + i, starts[i + 1] - starts[i]
+        for b in range(count):
+            at = starts[i] + b
+            rest[b] = e[order[at]]
+            weight[b] = w[order[at]]
+            for r in range(R):
+                product = F[others[at, 0], r]
+                for m in range(1, M):
+                    product *= F[others[at, m], r]
+                k[r, b] = product
+        q = 0.0
+        for p in range(indptr[row], indptr[row + 1]):
+            if indices[p] == row:
+                q += data[p]
+        for r in range(R):
+            slope, curvature = 0.0, q
+            for b in range(count):
+                pull = weight[b] * k[r, b]
+                slope -= pull * rest[b]
+                curvature += pull * k[r, b]
+            for p in range(indptr[row], indptr[row + 1]):
+                slope += data[p] * A[indices[p], r]
+            if curvature > 0:
+                new = min(max(A[row, r] - slope / curvature, bounds[0]), bounds[1])
+                move = new - A[row, r]
+                A[row, r] = new
+                for b in range(count):
+                    rest[b] -= move * k[r, b]
+        for b in range(count):
+            e[order[starts[i] + b]] = rest[b]

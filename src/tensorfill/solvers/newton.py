@@ -1,0 +1,149 @@
+"""Newton: second-order steps row by row; alternating least squares for Normal, scoring sweeps for every other prior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.solvers.base import SOLVERS, Solver, State, pack
+from tensorfill.solvers.curvature import expand, losses
+from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
+
+if TYPE_CHECKING:
+    from tensorfill.problem import Problem
+
+Array = NDArray[Any]
+
+SHRINK, TRIES = 0.3, 12  # of a step that would raise the objective
+MOST_CAREFUL = 16  # sweeps at most until a bold one is tried again
+
+
+@SOLVERS.register("newton")
+@dataclass(frozen=True)
+class Newton(Solver):
+    """Each mode in turn: every row at the minimum of a quadratic model of the objective. Monotone.
+
+    The data term becomes a weighted least squares problem once per sweep, sum c/2 (z - x)^2 with z = x - g/c, and each
+    mode is solved exactly, its inter-element prior included: for Normal this is alternating least squares. A sweep that
+    would raise the objective is redone with care: expanded anew before each mode, and every row damped by itself (all
+    of them alike where rows are tied).
+
+    Parameters
+    ----------
+    extrapolate : go beyond the last sweep by up to this share of it before the next; a sweep that would raise the
+        objective is redone without. 0 for none
+    """
+
+    monotone: ClassVar[bool] = True
+
+    extrapolate: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.extrapolate <= 2:
+            msg = f"extrapolate must be in [0, 2]; got {self.extrapolate}."
+            raise ValueError(msg)
+
+    def refuses(self, problem: Problem) -> str | None:
+        return not_quadratic(problem)
+
+    def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
+        start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
+        numbers = {"k": 0, "momentum": 0.3 * self.extrapolate, "careful": 0, "again": 1}
+        return State(pack(start, **_previous(start)), numbers, problem.value(start))
+
+    def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
+        rows, old, numbers = rows_of(problem), state.factors, dict(state.numbers)
+        new, value = None, np.inf
+        numbers["k"] += 1
+        if numbers["careful"] == 0:
+            new, value = self._bold(problem, rows, state, numbers)
+        if not value <= state.value:
+            if numbers["careful"] == 0:
+                numbers["careful"] = numbers["again"]
+                numbers["again"] = min(2 * numbers["again"], MOST_CAREFUL)
+            numbers["careful"] -= 1
+            new = careful_sweep(problem, rows, old)
+            value = problem.value(new)
+        if not value <= state.value:  # rounding at the very bottom: stay
+            new, value = old, state.value
+        assert new is not None
+        return State(pack(new, **_previous(old)), numbers, value)
+
+    def _bold(
+        self, problem: Problem, rows: Rows, state: State, numbers: dict[str, Any]
+    ) -> tuple[list[Array] | None, float]:
+        """A sweep from beyond the last one, or from where it ended; the better that lowers the objective."""
+        old, beta = state.factors, float(numbers["momentum"])
+        if beta > 0 and numbers["k"] > 1:
+            ahead = []
+            for n, A in enumerate(old):
+                B = A + A.dtype.type(beta) * (A - state.arrays[f"P{n}"])
+                ahead.append(np.clip(B, *problem.bounds(n)))
+            new = bold_sweep(problem, rows, ahead)
+            value = problem.value(new)
+            if value <= state.value:
+                numbers["momentum"] = min(self.extrapolate, 1.3 * beta + 0.02)
+                return new, value
+            numbers["momentum"] = 0.4 * beta
+        new = bold_sweep(problem, rows, old)
+        return new, problem.value(new)
+
+
+def _previous(factors: Sequence[Array]) -> dict[str, Array]:
+    return {f"P{n}": A for n, A in enumerate(factors)}
+
+
+def bold_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[Array]:
+    """Every mode once, under one expansion of the data term."""
+    A = [np.asarray(a, dtype=np.float64) for a in factors]
+    x = rows.entries.predict(np.concatenate(A))
+    with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
+        _, g, c = expand(problem, x, rows.entries.threads)
+        z = x - g / c
+        for n in range(len(A)):
+            A[n] = rows.solve(A, n, z, c)
+    return [a.astype(problem.dtype) for a in A]
+
+
+def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[Array]:
+    """Every mode once, the data term expanded anew before each; no step raises the objective."""
+    A = [np.asarray(a, dtype=np.float64) for a in factors]
+    x = rows.entries.predict(np.concatenate(A))
+    for n in range(len(A)):
+        with np.errstate(all="ignore"):
+            _, g, c = expand(problem, x, rows.entries.threads)
+            D = rows.solve(A, n, x - g / c, c) - A[n]
+        along = list(A)
+        along[n] = D
+        dx = rows.entries.predict(np.concatenate(along))
+        step = damped(problem, rows, n, A[n], D, x, dx)
+        A[n] = A[n] + step[:, None] * D
+        x = x + step[problem.observations.indices[:, n]] * dx
+    return [a.astype(problem.dtype) for a in A]
+
+
+def damped(problem: Problem, rows: Rows, n: int, A: Array, D: Array, x: Array, dx: Array) -> Array:
+    """Step lengths in 0 .. 1, (I_n,), with which rows A + step D do not raise the objective; x moves along dx."""
+    ties, at, I = rows.ties[n], problem.observations.indices[:, n], len(A)  # noqa: E741
+    step = np.ones(I)
+
+    def cost(step: Array) -> Array:
+        """Of every row, or of all together."""
+        data = losses(problem, x + step[at] * dx)
+        B = A + step[:, None] * D
+        if ties.apart:
+            own = 0.5 * ties.diagonal * np.einsum("ir,ir->i", B, B)
+            return np.bincount(at, data, minlength=I) + own
+        return np.full(I, data.sum() + ties.value(B))
+
+    before = cost(np.zeros(I))
+    for _ in range(TRIES):
+        worse = ~(cost(step) <= before)
+        if not worse.any():
+            return step
+        step = np.where(worse, SHRINK * step, step)
+    return np.where(~(cost(step) <= before), 0.0, step)

@@ -1,0 +1,248 @@
+"""A factor's rows under a quadratic model of the objective: what second-order solvers have in common.
+
+Model in factor A (I, R) of one mode, all others fixed:   1/2 sum_i c_i (z_i - x_i)^2  over the observations, and
+1/2 tr(A'QA) of the inter-element prior. x is linear in A, so every row has its own normal equations G_i, h_i, tied to
+other rows by Q alone. Without ties rows are solved one by one, in slabs and threads; with ties all at once, by a banded
+Cholesky where an order of the rows makes Q narrow, else by conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.solvers.gibbs_data import SLAB, Entries, entries, in_threads
+from tensorfill.solvers.lbfgsb import bounds_only
+
+if TYPE_CHECKING:
+    from tensorfill.problem import Problem
+
+Array = NDArray[Any]
+
+JITTER = 1e-10  # as in kernels/_newton: of a row's mean curvature
+WIDEST = 600  # bands, counted in entries of A; beyond, conjugate gradients are faster and need no memory
+ROOM = 2**25  # doubles that a banded matrix may take
+PASSES = 60  # of coordinate descent over a row
+NEAR = 1e-6  # a move that gains less than this share of the first is the last
+SWEEPS = 10  # over rows that are tied and bounded
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """A quadratic inter-element prior on one mode: Q (I, I), sparse, and the bounds of A's entries."""
+
+    Q: Any  # CSR
+    low: float
+    high: float
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """(I,)."""
+        return np.asarray(self.Q.diagonal(), dtype=np.float64)
+
+    @cached_property
+    def apart(self) -> bool:
+        """Has every row its own problem?"""
+        return bool(self.Q.nnz == np.count_nonzero(self.diagonal))
+
+    @property
+    def bounded(self) -> bool:
+        """Is an end of the interval finite?"""
+        return bool(np.isfinite(self.low) or np.isfinite(self.high))
+
+    @cached_property
+    def order(self) -> Array:
+        """Rows in an order that keeps tied ones close, (I,)."""
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        I = self.Q.shape[0]  # noqa: E741
+        better = reverse_cuthill_mckee(self.Q, symmetric_mode=True)
+        return better if _width(self.Q, better) < _width(self.Q, np.arange(I)) else np.arange(I)
+
+    @cached_property
+    def bands(self) -> list[tuple[int, Array]]:
+        """(distance, Q's entries that far below the diagonal (I - distance,)), of the rows in `order`."""
+        P = self.Q[self.order][:, self.order]
+        return [(k, np.asarray(P.diagonal(-k))) for k in range(_width(self.Q, self.order) + 1)]
+
+    def value(self, A: Array) -> float:
+        """1/2 tr(A'QA)."""
+        return 0.5 * float(np.vdot(A, self.Q @ A))
+
+
+def _width(Q: Any, order: Array) -> int:
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    coo = Q.tocoo()
+    return int(np.abs(place[coo.row] - place[coo.col]).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A problem sorted along every mode."""
+
+    entries: Entries
+    ties: tuple[Ties, ...]
+
+    def solve(self, factors: Sequence[Array], n: int, z: Array, c: Array) -> Array:
+        """The factor (I_n, R) that minimises the model within its bounds, float64.
+
+        z, c (nnz,): c > 0. Where bounds bite it is an approximation, no worse than the factor given.
+        """
+        F, ties, A = np.concatenate(factors), self.ties[n], factors[n]
+        if not ties.apart:
+            G, h = self.systems(F, n, z, c, slice(0, len(A)))
+            return solve_tied(ties, G, h, A)
+        out = np.empty(A.shape)
+        slab = max(1, SLAB // A.shape[1] ** 2)
+        for start in range(0, len(A), slab):
+            part = slice(start, min(start + slab, len(A)))
+            G, h = self.systems(F, n, z, c, part)
+            solve_apart(ties, G, h, part, A, out, self.threads(G))
+        return out
+
+    def systems(self, F: Array, n: int, z: Array, c: Array, part: slice) -> tuple[Array, Array]:
+        """Normal equations of some rows of mode n without Q: G (rows, R, R), lower triangles, and h (rows, R)."""
+        return self.entries.systems(F, np.empty((len(F), 0)), n, z, c, part)
+
+    def threads(self, G: Array) -> int:
+        """As many as solving the systems G is worth."""
+        return max(1, min(self.entries.threads, len(G), G.size * G.shape[1] // 2**20))
+
+
+def solve_apart(ties: Ties, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int) -> None:
+    """Rows `part` of `out`, one by one."""
+    q, A, out, loops = ties.diagonal[part], A[part], out[part], compiled_loops()
+
+    def work(a: int, b: int) -> None:
+        if ties.bounded:
+            loops.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, NEAR, A[a:b], out[a:b])
+        else:
+            loops.solve_rows(G[a:b], h[a:b], q[a:b], out[a:b])
+
+    in_threads(work, [len(G) * t // threads for t in range(threads + 1)])
+
+
+def solve_tied(ties: Ties, G: Array, h: Array, A: Array) -> Array:
+    """All rows at once, (I, R)."""
+    free = factorised(ties, G)(h, A)
+    if not ties.bounded or (free.min() >= ties.low and free.max() <= ties.high):
+        return free
+    loops = compiled_loops()
+
+    def model(B: Array) -> float:
+        out = np.empty_like(B)
+        loops.multiply_rows(G, B, out)
+        return 0.5 * float(np.vdot(B, out)) - float(np.vdot(h, B)) + ties.value(B)
+
+    out = np.clip(free, ties.low, ties.high)
+    if not model(out) <= model(A):
+        out = A.astype(np.float64)
+    Q = ties.Q
+    for _ in range(SWEEPS):
+        loops.box_sweep(G, h, Q.indptr, Q.indices, Q.data, ties.low, ties.high, 2, out)
+    return out
+
+
+Solve = Callable[[Array, Array], Array]
+
+
+def factorised(ties: Ties, G: Array, extra: float = 0.0) -> Solve:
+    """A function (h, start) -> A that solves (G + Q + extra) A = h, all (I, R): factorised once where that is exact."""
+    I, R, _ = G.shape  # noqa: E741
+    jitter = extra + JITTER * np.einsum("irr->i", G) / R
+    width = ties.bands[-1][0] * R
+    if width > WIDEST or (width + 1) * I * R > ROOM:
+        return _gradients(ties, G, jitter)
+    from scipy.linalg import cho_solve_banded, cholesky_banded
+
+    ab = np.zeros((max(width, R - 1) + 1, I * R))
+    for k, values in ties.bands:
+        ab[k * R, : (I - k) * R] = np.repeat(values, R)
+    compiled_loops().fill_bands(G, ties.order, jitter, ab)
+    L = cholesky_banded(ab, overwrite_ab=True, lower=True, check_finite=False)
+
+    def solve(h: Array, start: Array) -> Array:
+        out = np.empty((I, R))
+        out[ties.order] = cho_solve_banded((L, True), h[ties.order].reshape(-1), check_finite=False).reshape(I, R)
+        return out
+
+    return solve
+
+
+def _gradients(ties: Ties, G: Array, jitter: Array, most: int = 200, tol: float = 1e-8) -> Solve:
+    """Conjugate gradients, each row preconditioned by its own system; from `start`, until the residual is `tol` of h."""
+    loops, q = compiled_loops(), ties.diagonal + jitter
+
+    def times(V: Array) -> Array:
+        out = np.empty_like(V)
+        loops.multiply_rows(G, V, out)
+        out += ties.Q @ V
+        out += jitter[:, None] * V
+        return out
+
+    def conditioned(V: Array) -> Array:
+        out = np.empty_like(V)
+        loops.solve_rows(G, V, q, out)
+        return out
+
+    def solve(h: Array, start: Array) -> Array:
+        A = start.astype(np.float64)
+        r = h - times(A)
+        v = p = conditioned(r)
+        old, goal = float(np.vdot(r, v)), tol * float(np.linalg.norm(h))
+        for _ in range(most):
+            if np.linalg.norm(r) <= goal:
+                break
+            Mp = times(p)
+            step = old / float(np.vdot(p, Mp))
+            A += step * p
+            r -= step * Mp
+            v = conditioned(r)
+            new = float(np.vdot(r, v))
+            p, old = v + (new / old) * p, new
+        return A
+
+    return solve
+
+
+_ROWS: WeakKeyDictionary[Problem, Rows] = WeakKeyDictionary()
+
+
+def rows_of(problem: Problem) -> Rows:
+    """The problem sorted along every mode, once."""
+    if problem not in _ROWS:
+        from scipy.sparse import csr_array
+
+        ties = []
+        for n, length in enumerate(problem.shape):
+            p = problem.interelement.get(n)
+            Q = csr_array((length, length)) if p is None or p.smooth is None else p.smooth.matrix(length).tocsr()
+            Q = Q.astype(np.float64)
+            Q.eliminate_zeros()
+            ties.append(Ties(Q, *problem.bounds(n)))
+        _ROWS[problem] = Rows(entries(problem.observations), tuple(ties))
+    return _ROWS[problem]
+
+
+def not_quadratic(problem: Problem) -> str | None:
+    """A refusal unless every inter-element prior has a matrix, or is a plain bound on the entries."""
+    if problem.tensorspace is not None:
+        return "a tensor-space prior ties all entries of X together, and the steps here go row by row"
+    for n, p in problem.modes:
+        if p.smooth is not None and not p.smooth.has("matrix"):
+            return f"mode {n} has {type(p).__name__}, which is not quadratic"
+    return bounds_only(problem)
+
+
+def compiled_loops() -> Any:
+    """The compiled loops; Numba is imported here, on first use."""
+    from tensorfill.kernels import _newton
+
+    return _newton
