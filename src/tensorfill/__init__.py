@@ -14,6 +14,8 @@ from tensorfill.problem import Problem as Problem
 from tensorfill.result.completion import Completion as Completion
 from tensorfill.result.record import History as History
 from tensorfill.result.record import Status as Status
+from tensorfill.solvers import ADMM as ADMM
+from tensorfill.solvers import HALS as HALS
 from tensorfill.solvers import LBFGSB as LBFGSB
 from tensorfill.solvers import SOLVERS as SOLVERS
 from tensorfill.solvers import Adam as Adam

@@ -3,6 +3,7 @@
 from tensorfill.interelement.algebra import Scaled as Scaled
 from tensorfill.interelement.algebra import Sum as Sum
 from tensorfill.interelement.algebra import interelement_from_settings as interelement_from_settings
+from tensorfill.interelement.autoregressive import Autoregressive as Autoregressive
 from tensorfill.interelement.base import INTERELEMENT as INTERELEMENT
 from tensorfill.interelement.base import InterElementPrior as InterElementPrior
 from tensorfill.interelement.base import Weighted as Weighted
@@ -26,6 +27,7 @@ __all__ = [
     "INTERELEMENT",
     "L1",
     "TENSORSPACE",
+    "Autoregressive",
     "Box",
     "GraphLaplacian",
     "InterElementPrior",

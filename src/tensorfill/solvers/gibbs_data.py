@@ -94,7 +94,7 @@ class Entries:
         def work(a: int, b: int) -> None:
             loops.systems(free, fixed, mode.others, mode.order, starts[a : b + 1], z, w, G[a:b], h[a:b])
 
-        in_threads(work, _edges(starts, self._count(K * K)))
+        in_threads(work, row_shares(starts, self._count(K * K)))
         return G, h
 
     def _count(self, work: int) -> int:
@@ -145,7 +145,7 @@ def in_threads(work: Callable[[int, int], None], edges: Sequence[int]) -> None:
         list(pool.map(work, edges[:-1], edges[1:]))
 
 
-def _edges(starts: Array, count: int) -> list[int]:
+def row_shares(starts: Array, count: int) -> list[int]:
     """Ranges of rows with about as many observations each."""
     wanted = starts[0] + (starts[-1] - starts[0]) * np.arange(1, count) // count
     inner = np.searchsorted(starts, wanted).tolist()

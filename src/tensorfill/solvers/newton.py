@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.interelement.base import InterElementPrior
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand, losses
 from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
@@ -106,7 +107,7 @@ def bold_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[A
         z = x - g / c
         for n in range(len(A)):
             A[n] = rows.solve(A, n, z, c)
-    return [a.astype(problem.dtype) for a in A]
+    return [a.astype(problem.dtype) for a in rows.balanced(A)]
 
 
 def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[Array]:
@@ -123,11 +124,23 @@ def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> lis
         step = damped(problem, rows, n, A[n], D, x, dx)
         A[n] = A[n] + step[:, None] * D
         x = x + step[problem.observations.indices[:, n]] * dx
-    return [a.astype(problem.dtype) for a in A]
+    return [a.astype(problem.dtype) for a in rows.balanced(A)]
 
 
-def damped(problem: Problem, rows: Rows, n: int, A: Array, D: Array, x: Array, dx: Array) -> Array:
-    """Step lengths in 0 .. 1, (I_n,), with which rows A + step D do not raise the objective; x moves along dx."""
+def damped(
+    problem: Problem,
+    rows: Rows,
+    n: int,
+    A: Array,
+    D: Array,
+    x: Array,
+    dx: Array,
+    rest: InterElementPrior | None = None,
+) -> Array:
+    """Step lengths in 0 .. 1, (I_n,), with which rows A + step D do not raise the objective; x moves along dx.
+
+    Each row has its own where nothing ties rows together; `rest` is a non-smooth prior, which may.
+    """
     ties, at, I = rows.ties[n], problem.observations.indices[:, n], len(A)  # noqa: E741
     step = np.ones(I)
 
@@ -135,10 +148,10 @@ def damped(problem: Problem, rows: Rows, n: int, A: Array, D: Array, x: Array, d
         """Of every row, or of all together."""
         data = losses(problem, x + step[at] * dx)
         B = A + step[:, None] * D
-        if ties.apart:
+        if ties.apart and rest is None:
             own = 0.5 * ties.diagonal * np.einsum("ir,ir->i", B, B)
             return np.bincount(at, data, minlength=I) + own
-        return np.full(I, data.sum() + ties.value(B))
+        return np.full(I, data.sum() + ties.value(B) + (0.0 if rest is None else rest.value(B)))
 
     before = cost(np.zeros(I))
     for _ in range(TRIES):

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.solvers.gibbs_data import SLAB, Entries, entries, in_threads
+from tensorfill.solvers.gibbs_data import SLAB, Entries, entries, in_threads, row_shares
 from tensorfill.solvers.lbfgsb import bounds_only
 
 if TYPE_CHECKING:
@@ -111,9 +111,46 @@ class Rows:
         """Normal equations of some rows of mode n without Q: G (rows, R, R), lower triangles, and h (rows, R)."""
         return self.entries.systems(F, np.empty((len(F), 0)), n, z, c, part)
 
+    def balanced(self, factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
+        """The same model of X with the least penalty: scales go from mode to mode within each component.
+
+        Alternating steps, which see one mode at a time, are slow to find that. With y_n the scale of a component in
+        mode n, q_n its quadratic penalty there and p_n (`norms`, (N, R)) one that grows like y, the least sum of
+        q y^2 + p y at product 1 has 2 q y^2 + p y the same in all modes. Where a mode bears no penalty, or bounds
+        forbid it, nothing changes.
+        """
+        if any(np.isfinite(end) and end != 0 for ties in self.ties for end in (ties.low, ties.high)):
+            return list(factors)
+        q = np.array([0.5 * np.einsum("ir,ir->r", A, t.Q @ A) for A, t in zip(factors, self.ties, strict=True)])
+        scale = even_scales(q, np.zeros_like(q) if norms is None else norms)
+        return [A * y for A, y in zip(factors, scale, strict=True)]
+
+    def shares(self, n: int) -> list[int]:
+        """Where to cut the rows of mode n into one part per thread, with about as many observations each."""
+        return row_shares(self.entries.modes[n].starts, self.entries.threads)
+
     def threads(self, G: Array) -> int:
         """As many as solving the systems G is worth."""
         return max(1, min(self.entries.threads, len(G), G.size * G.shape[1] // 2**20))
+
+
+def even_scales(q: Array, p: Array) -> Array:
+    """y (N, R), of product 1 in each column, with 2 q y^2 + p y alike; 1 in columns where both are 0 somewhere."""
+    at_one = 2 * q + p
+    good = (at_one > 0).all(axis=0) & np.isfinite(at_one).all(axis=0)
+    q, p, at_one = (np.where(good, a, 1.0) for a in (q, p, at_one))
+    low, high = np.log(at_one.min(axis=0)), np.log(at_one.max(axis=0))  # all y <= 1, and all y >= 1
+
+    def scales(level: Array) -> Array:
+        level = np.exp(level)
+        return 2 * level / (p + np.sqrt(p * p + 8 * q * level))
+
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        below = np.log(scales(middle)).sum(axis=0) < 0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    y = scales(0.5 * (low + high))
+    return np.where(good, y, 1.0)
 
 
 def solve_apart(ties: Ties, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int) -> None:
@@ -134,20 +171,20 @@ def solve_tied(ties: Ties, G: Array, h: Array, A: Array) -> Array:
     free = factorised(ties, G)(h, A)
     if not ties.bounded or (free.min() >= ties.low and free.max() <= ties.high):
         return free
-    loops = compiled_loops()
-
-    def model(B: Array) -> float:
-        out = np.empty_like(B)
-        loops.multiply_rows(G, B, out)
-        return 0.5 * float(np.vdot(B, out)) - float(np.vdot(h, B)) + ties.value(B)
-
     out = np.clip(free, ties.low, ties.high)
-    if not model(out) <= model(A):
+    if not model_value(ties, G, h, out) <= model_value(ties, G, h, A):
         out = A.astype(np.float64)
-    Q = ties.Q
+    loops, Q = compiled_loops(), ties.Q
     for _ in range(SWEEPS):
         loops.box_sweep(G, h, Q.indptr, Q.indices, Q.data, ties.low, ties.high, 2, out)
     return out
+
+
+def model_value(ties: Ties, G: Array, h: Array, A: Array) -> float:
+    """The model at A (I, R), less a constant."""
+    out = np.empty(A.shape)
+    compiled_loops().multiply_rows(G, A, out)
+    return 0.5 * float(np.vdot(A, out)) - float(np.vdot(h, A)) + ties.value(A)
 
 
 Solve = Callable[[Array, Array], Array]
@@ -177,7 +214,7 @@ def factorised(ties: Ties, G: Array, extra: float = 0.0) -> Solve:
 
 
 def _gradients(ties: Ties, G: Array, jitter: Array, most: int = 200, tol: float = 1e-8) -> Solve:
-    """Conjugate gradients, each row preconditioned by its own system; from `start`, until the residual is `tol` of h."""
+    """Conjugate gradients from `start`, each row preconditioned by its own system, to a residual of `tol` times h."""
     loops, q = compiled_loops(), ties.diagonal + jitter
 
     def times(V: Array) -> Array:
@@ -231,14 +268,19 @@ def rows_of(problem: Problem) -> Rows:
     return _ROWS[problem]
 
 
-def not_quadratic(problem: Problem) -> str | None:
-    """A refusal unless every inter-element prior has a matrix, or is a plain bound on the entries."""
+def not_matrix(problem: Problem) -> str | None:
+    """A refusal unless every smooth inter-element prior has a matrix."""
     if problem.tensorspace is not None:
         return "a tensor-space prior ties all entries of X together, and the steps here go row by row"
     for n, p in problem.modes:
         if p.smooth is not None and not p.smooth.has("matrix"):
             return f"mode {n} has {type(p).__name__}, which is not quadratic"
-    return bounds_only(problem)
+    return None
+
+
+def not_quadratic(problem: Problem) -> str | None:
+    """A refusal unless every inter-element prior has a matrix, or is a plain bound on the entries."""
+    return not_matrix(problem) or bounds_only(problem)
 
 
 def compiled_loops() -> Any:
