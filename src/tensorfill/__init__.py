@@ -1,5 +1,6 @@
 """Low-rank tensor completion with numerical priors: fill the holes in multiway data."""
 
+from tensorfill import _command  # noqa: F401, I001  first: it sees to a Ctrl-C while the rest is loading
 from tensorfill import interelement, numerical
 from tensorfill.api import complete as complete
 from tensorfill.data.convert import observe as observe

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tensorfill._command import leave
+
 OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -54,6 +56,8 @@ def stoppable() -> Iterator[None]:
     before = {}
     STOPPED.clear()
     if threading.current_thread() is threading.main_thread():
+        if signal.getsignal(signal.SIGINT) is leave:  # from here on Ctrl-C keeps the best so far
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP; nohup has it ignored, which stays
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) is signal.SIG_DFL:

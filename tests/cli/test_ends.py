@@ -5,10 +5,13 @@ import signal
 import subprocess
 import sys
 import time
+from subprocess import PIPE
 
 import numpy as np
 import pytest
 from test_cli import run
+
+from tensorfill._command import is_command
 
 TENSORFILL = (sys.executable, "-m", "tensorfill")
 ENV = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -43,6 +46,28 @@ def test_a_signal_writes_the_best_so_far(folder, number, code):
     assert process.returncode == code, said
     assert said == "tensorfill: interrupted; the best so far is in out.npy.\n"
     assert np.isfinite(np.load("out.npy")).all()
+
+
+def test_ctrl_c_while_loading_is_one_sentence():
+    """At moments from the first import of the package on; the sentence is the same whether the command runs already."""
+    slow = "import time, tensorfill._command, builtins; time.sleep(30)"
+    code = f"import sys; sys.orig_argv = ['python', '-m', 'tensorfill']; print(flush=True)\n{slow}"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=PIPE, stderr=PIPE, text=True) as process:
+        process.stdout.readline()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "tensorfill: interrupted.\n")
+
+
+def test_only_the_command_is_ended_at_once():
+    assert is_command(["python", "-m", "tensorfill", "complete"])
+    assert is_command(["python", "-X", "importtime", "-m", "tensorfill"])
+    assert is_command(["python", "/usr/bin/tensorfill", "list"])
+    assert not is_command(["python", "-m", "pytest", "tensorfill"])
+    assert not is_command(["python", "fit.py", "tensorfill"])
+    assert not is_command(["python", "-c", "import tensorfill"])
+    assert not is_command(["python"])
 
 
 def shell(line):

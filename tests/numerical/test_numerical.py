@@ -593,3 +593,36 @@ def test_unit_interval_of_bernoulli_is_open():
 def test_rayleigh_mean_is_x():
     t = Rayleigh().sample(np.full(40_000, 3.0), np.random.default_rng(0))
     assert t.mean() == pytest.approx(3.0, rel=0.02)
+
+
+HUGE = {
+    "deep": "exp(" * 60 + "x" + ")" * 60,
+    "deeper than Python's parser": "(" * 300 + "x" + ")" * 300,
+    "minus after minus": "-" * 3000 + "x",
+    "long": "+".join(["(x-t)**2"] * 3000),
+    "a number of many digits": "1" * 5000,
+    "divided by zero": "x/0 - t",
+    "no number": "log(0)*x",
+    "not real": "sqrt(-1)*x",
+    "no argument": "log()",
+    "two arguments": "exp(x, t)",
+    "null": "x\0",
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_formulas_that_cannot_be_are_one_short_sentence(name):
+    with pytest.raises(ValueError, match=r"^A formula m") as caught:
+        Custom(HUGE[name])
+    assert len(str(caught.value)) < 400
+
+
+def test_formulas_that_take_for_ever_are_cut_off(monkeypatch):
+    monkeypatch.setattr("tensorfill.numerical.expression.LONGEST", 0.3)
+    with pytest.raises(ValueError, match=r"differentiated within 0\.3 s; this one takes longer: 'sin"):
+        Custom("sin(" * 25 + "x*t" + ")" * 25)
+
+
+def test_long_sums_are_not_deep():
+    prior = Custom("+".join(f"(x - t)**2/{k}" for k in range(1, 60)), check=False)
+    assert np.isclose(prior.nll(np.array([1.0]), np.array([3.0]))[0], 4 * sum(1 / k for k in range(1, 60)))

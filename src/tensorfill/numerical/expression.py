@@ -7,7 +7,9 @@ listed here are rebuilt with SymPy, which differentiates and writes NumPy code.
 from __future__ import annotations
 
 import ast
+import ctypes
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +37,10 @@ FUNCTIONS = [
 ]  # softplus(x) = ln(1 + e^x) and expit(x) = 1 / (1 + e^-x), both safe for large x
 
 
+LARGEST, DEEPEST = 2000, 40  # letters, and operations inside each other, of a formula
+LONGEST = 8.0  # seconds to differentiate it: the losses of the literature take a tenth of a second
+
+
 def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Array], Array]]:
     """Functions of (t, x): the expression itself and its first `orders` derivatives in x.
 
@@ -46,21 +52,95 @@ def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Arra
     except ImportError as err:
         msg = "A loss given as text needs SymPy. Install it (pip install sympy), or give a NumPy function."
         raise ImportError(msg) from err
-    t, x = sympy.symbols("t x", real=True)
-    names = _vocabulary(sympy)
-    names.update(t=t, x=x, pi=sympy.pi)
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError) as err:
-        msg = f"A formula must be an expression in t and x, such as 'x - t*log(x)'; got {text!r}."
-        raise ValueError(msg) from err
-    formula = sympy.sympify(_build(tree, names, text, sympy))
-    modules: list[Any] = [{"softplus": softplus, "expit": sigmoid}, "numpy"]
+    tree = _parsed(text)
     found: list[Callable[[Array, Array], Array]] = []
-    while len(found) <= orders and not formula.has(sympy.DiracDelta):
-        found.append(_spread(sympy.lambdify((t, x), formula, modules=modules, cse=True)))
-        formula = sympy.diff(formula, x)
+
+    def differentiate() -> None:
+        t, x = sympy.symbols("t x", real=True)
+        names = _vocabulary(sympy)
+        names.update(t=t, x=x, pi=sympy.pi)
+        formula = sympy.sympify(_build(tree, names, text, sympy))
+        if formula.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo, sympy.I):
+            msg = f"A formula must be real and finite; {_short(text)} divides by 0, or has a root or logarithm of none."
+            raise ValueError(msg)
+        modules: list[Any] = [{"softplus": softplus, "expit": sigmoid}, "numpy"]
+        while len(found) <= orders and not formula.has(sympy.DiracDelta):
+            found.append(_spread(sympy.lambdify((t, x), formula, modules=modules, cse=True)))
+            formula = sympy.diff(formula, x)
+
+    try:
+        within(LONGEST, differentiate)
+    except TimeoutError as err:
+        msg = (
+            f"A formula must be differentiated within {LONGEST:g} s; this one takes longer: {_short(text)}. "
+            "Write it more simply, or give a NumPy function."
+        )
+        raise ValueError(msg) from err
+    except (TypeError, AttributeError, RecursionError, ArithmeticError, NotImplementedError) as err:  # SymPy's own
+        msg = f"A formula must be real, and its functions must have their arguments; got {_short(text)} ({err})."
+        raise ValueError(msg) from err
     return found
+
+
+def _parsed(text: str) -> ast.expr:
+    """The expression as Python's parser reads it, if it is of a size that can be differentiated."""
+    try:
+        tree = ast.parse(text[: LARGEST + 1].strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as err:
+        msg = f"A formula must be an expression in t and x, such as 'x - t*log(x)'; got {_short(text)}."
+        if len(text) <= LARGEST:
+            raise ValueError(msg) from err
+    if len(text) > LARGEST or _depth(tree) > DEEPEST:
+        msg = f"A formula must have at most {LARGEST} letters, {DEEPEST} deep; got {len(text)}: {_short(text)}."
+        raise ValueError(msg)
+    return tree
+
+
+def _depth(tree: ast.AST) -> int:
+    """How many operations and functions lie inside each other; those of a sum or a product lie side by side."""
+    level, depth = [tree], 0
+    while level:
+        depth += 1
+        inner: list[ast.AST] = []
+        for node in level:
+            own = list(ast.iter_child_nodes(node))
+            while isinstance(node, ast.BinOp) and isinstance(node.left, ast.BinOp) and _alike(node.op, node.left.op):
+                node = node.left
+                own = [child for child in own if child is not node] + list(ast.iter_child_nodes(node))
+            inner += own
+        level = inner
+    return depth
+
+
+def _alike(one: ast.operator, two: ast.operator) -> bool:
+    """Both of sums, or both of products?"""
+    sums, products = (ast.Add, ast.Sub), (ast.Mult, ast.Div)
+    return any(isinstance(one, kind) and isinstance(two, kind) for kind in (sums, products))
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
+def within(seconds: float, work: Callable[[], None]) -> None:
+    """Do the work, or raise TimeoutError: in a thread of its own, which is told to stop where it takes longer."""
+    raised: list[BaseException] = []
+
+    def do() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=do, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        stop = ctypes.pythonapi.PyThreadState_SetAsyncExc  # at its next line; SymPy is nothing but Python
+        stop(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
+        raise TimeoutError
+    if raised:
+        raise raised[0]
 
 
 def _spread(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], Array]:
