@@ -1,6 +1,7 @@
 """Small problems for the grids: every registered prior, with data drawn from it."""
 
 import numpy as np
+import pytest
 
 import tensorfill as tfl
 from tensorfill.numerical.base import PRIORS
@@ -40,3 +41,31 @@ def make_problem(prior, shape=(5, 4, 3), rank=2, share=0.6, seed=0, weighted=Fal
     weights = rng.uniform(0.5, 2.0, shape) if weighted else None
     obs = tfl.Observations.from_dense(T, mask, weights=weights)
     return tfl.Problem(obs, rank=rank, prior=prior, dtype=np.float64, quiet=True, **others), factors
+
+
+def numeric_gradient(f, A, h):
+    """Central differences of f at A, entry by entry, with one Richardson step: error O(h^4)."""
+    out = np.zeros_like(A)
+    for i in np.ndindex(A.shape):
+        step = np.zeros_like(A)
+        step[i] = h
+        wide = (f(A + step) - f(A - step)) / (2 * h)
+        narrow = (f(A + step / 2) - f(A - step / 2)) / h
+        out[i] = (4 * narrow - wide) / 3
+    return out
+
+
+def check_gradient(problem, factors, h=1e-4):
+    value, grads = problem.value_and_grad(factors)
+    assert value == pytest.approx(problem.value(factors), rel=1e-12)
+    for n, A in enumerate(factors):
+
+        def f(Z, n=n):
+            return problem.value([Z if m == n else B for m, B in enumerate(factors)])
+
+        expected = numeric_gradient(f, A, h)
+        scale = max(1.0, float(np.abs(expected).max()))
+        assert np.abs(grads[n] - expected).max() < 1e-6 * scale
+        one, grad = problem.value_and_grad_mode(factors, n)
+        assert np.allclose(grad, grads[n], rtol=1e-10, atol=1e-10 * scale)
+        assert one == pytest.approx(value, rel=1e-10)

@@ -7,7 +7,12 @@ from tensorfill.data.convert import observe as observe
 from tensorfill.data.observations import Observations as Observations
 from tensorfill.interelement import *  # noqa: F403  every prior registered there
 from tensorfill.methods import METHODS as METHODS
-from tensorfill.models.cp import CP as CP
+from tensorfill.models import CP as CP
+from tensorfill.models import MODELS as MODELS
+from tensorfill.models import TR as TR
+from tensorfill.models import TT as TT
+from tensorfill.models import Tubal as Tubal
+from tensorfill.models import Tucker as Tucker
 from tensorfill.models.init import initial_factors as initial_factors
 from tensorfill.numerical import *  # noqa: F403  every prior registered there
 from tensorfill.problem import DataWarning as DataWarning

@@ -24,7 +24,7 @@ from tensorfill.interelement.base import InterElementPrior
 from tensorfill.interelement.tensorspace import TensorSpacePrior
 from tensorfill.kernels.base import Layout
 from tensorfill.kernels.choose import make_layout
-from tensorfill.models.cp import CP
+from tensorfill.models import CP, MODELS, Model
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 
 Array = NDArray[Any]
@@ -37,28 +37,30 @@ class Problem:
     Parameters
     ----------
     observations : what is known
-    rank : R
+    rank : R; of other models than CP see `tensorfill list models`
     prior : numerical prior, an object or its name
-    interelement : {mode number or dimension name: InterElementPrior}
+    interelement : {mode number or dimension name: InterElementPrior}; for a parameter without a mode its name, "core"
     tensorspace : prior on the whole X (dense layout only), or None
     layout : "auto", "dense" or "sampled"
     dtype : working precision; by default that of the observed values
+    model : the low-rank form of X, its name
+
+    "Factors" are the parameters of the model, a list of matrices: of CP one (I_n, R) for each mode, see `models.base`.
     """
 
     observations: Observations
-    rank: int
+    rank: Any
     prior: NumericalPrior = "normal"  # type: ignore[assignment]  # a name is turned into its object
     interelement: Mapping[Any, InterElementPrior] = field(default_factory=dict)
     tensorspace: TensorSpacePrior | None = None
     layout: str = "auto"
     dtype: Any = None
     quiet: bool = False  # no warnings about the data: for problems made from one that has warned already
+    model: str = "cp"
 
     def __post_init__(self) -> None:
         obs = self.observations
-        if not (isinstance(self.rank, int | np.integer) and self.rank >= 1):
-            msg = f"rank must be a whole number >= 1; got {self.rank!r}."
-            raise ValueError(msg)
+        rank = MODELS[self.model].check_rank(obs.shape, self.rank)
         prior = PRIORS.make(self.prior)
         if not isinstance(prior, NumericalPrior):
             msg = f"prior must be a NumericalPrior or one of {', '.join(PRIORS)}; got {type(prior).__name__}."
@@ -69,7 +71,7 @@ class Problem:
             if not isinstance(penalty, InterElementPrior):
                 msg = f"interelement[{key!r}] must be an InterElementPrior; got {type(penalty).__name__}."
                 raise TypeError(msg)
-            n = obs.mode(key)
+            n = self._parameter(key, penalty)
             modes[n] = modes[n] + penalty if n in modes else penalty
         if self.tensorspace is not None:
             self.tensorspace.check(obs.shape)
@@ -84,12 +86,35 @@ class Problem:
             ("prior", prior),
             ("interelement", modes),
             ("dtype", dtype),
-            ("rank", int(self.rank)),
+            ("rank", rank),
         ):
             object.__setattr__(self, name, made)
         if not self.quiet:
-            for line in diagnose(obs, self.rank, modes):
+            for line in diagnose(obs, rank, modes, self.form):
                 warnings.warn(line, DataWarning, stacklevel=3)
+
+    def _parameter(self, key: Any, penalty: InterElementPrior) -> int:
+        """Number of the parameter that an inter-element prior is for, by its mode, or by its name if it has none."""
+        obs, others = self.observations, self.form.others()
+        if key in others:
+            n = obs.ndim + others.index(key)
+            if penalty.couples(self.form.shapes(obs.shape, self.form.check_rank(obs.shape, self.rank))[n][0]):
+                msg = (
+                    f"interelement[{key!r}] must not tie neighbours, the {key} has no order; got {penalty}. Use Ridge."
+                )
+                raise ValueError(msg)
+            return n
+        n = obs.mode(key)
+        if n >= self.form.modes(obs.ndim):
+            own = ", ".join(obs.dims[: self.form.modes(obs.ndim)])
+            msg = f"a {self.model} model has parameters for {own} alone; got an inter-element prior for {obs.dims[n]}."
+            raise ValueError(msg)
+        return n
+
+    @property
+    def form(self) -> type[Model]:
+        """The class of the model."""
+        return MODELS[self.model]
 
     # --- the objective ------------------------------------------------------------------------------------------
 
@@ -140,7 +165,7 @@ class Problem:
         """An unbiased estimate of `value_and_grad` from the observations `chosen` (sorted positions) alone."""
         part = self.on(self.observations.subset(chosen))
         scale = self.observations.nnz / len(chosen)
-        layout = make_layout(part.observations.indices, self.shape, self.rank, "sampled")
+        layout = part._layout("sampled")
         total, grads = layout.value_and_pullback(part.entrywise, factors)
         for G in grads:
             G *= G.dtype.type(scale)
@@ -198,11 +223,21 @@ class Problem:
     def kernel(self) -> Layout:
         """The layout in use."""
         layout = "dense" if self.tensorspace is not None else self.layout
-        return make_layout(self.observations.indices, self.shape, self.rank, layout)
+        return self._layout(layout)
+
+    def _layout(self, name: str) -> Layout:
+        columns = max(c for _, c in self.parameter_shapes)
+        contraction = None if self.model == "cp" else self.form.contraction(self.shape, self.rank)
+        return make_layout(self.observations.indices, self.shape, columns, name, contraction)
+
+    @cached_property
+    def parameter_shapes(self) -> list[tuple[int, int]]:
+        """Shape of every parameter of the model; of CP [(I_n, R)]."""
+        return self.form.shapes(self.shape, self.rank)
 
     def check_factors(self, factors: Sequence[Array]) -> list[Array]:
         """Factors in working precision; refuse wrong shapes."""
-        want = [(length, self.rank) for length in self.shape]
+        want = self.parameter_shapes
         if [np.shape(A) for A in factors] != want:
             msg = f"factors must have shapes {want}; got {[np.shape(A) for A in factors]}."
             raise ValueError(msg)
@@ -210,7 +245,11 @@ class Problem:
 
     def mean(self, factors: Sequence[Array]) -> Array:
         """E[t] under the model at every entry, full shape."""
-        return self.prior.mean(CP(factors).full())
+        return self.prior.mean(self.model_of(factors).full())
+
+    def model_of(self, factors: Sequence[Array]) -> Model:
+        """The model with these parameters."""
+        return self.form.of(self.shape, self.rank, factors)
 
     def on(self, observations: Observations) -> Problem:
         """The same problem for other observations of the same tensor (a held-out split), without new warnings."""
@@ -220,16 +259,16 @@ class Problem:
         """A short name for data and settings: two problems with the same one are the same."""
         prior = self.prior.settings() if self.prior.savable else self.prior
         modes = [(n, p.settings()) for n, p in self.modes]
-        words = (self.rank, self.prior.name, prior, modes, self.tensorspace, str(self.dtype), self.layout)
+        words = (self.model, self.rank, self.prior.name, prior, modes, self.tensorspace, str(self.dtype), self.layout)
         with np.printoptions(threshold=sys.maxsize):  # arrays among the settings in full, not "..."
             digest = hashlib.sha256(f"{self.observations.digest()} {words!r}".encode())
         return digest.hexdigest()[:16]
 
 
-def diagnose(obs: Observations, rank: int, modes: Mapping[Any, InterElementPrior]) -> list[str]:
+def diagnose(obs: Observations, rank: Any, modes: Mapping[Any, InterElementPrior], form: type[Model] = CP) -> list[str]:
     """Sentences about data that cannot support what is asked of them."""
     out = []
-    tied = {n for n, p in modes.items() if p.couples(obs.shape[n])}
+    tied = {n for n, p in modes.items() if n < obs.ndim and p.couples(obs.shape[n])}
     empty = [(n, i) for n, i in obs.empty_slices() if n not in tied]
     if empty:
         n, i = empty[0]
@@ -238,7 +277,7 @@ def diagnose(obs: Observations, rank: int, modes: Mapping[Any, InterElementPrior
             f"{obs.dims[n]} = {i}; expect no more than an average there. "
             f"Add smoothness along {obs.dims[n]}, or leave those slices out."
         )
-    parameters = rank * (sum(obs.shape) - obs.ndim + 1)
+    parameters = form.free(obs.shape, rank)
     if parameters > obs.nnz and not modes:
         out.append(
             f"rank {rank} has about {parameters:,} free numbers but only {obs.nnz:,} entries are observed and nothing "

@@ -110,7 +110,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             passes=0,  # only the low-rank model itself can be carried over to new samples
             candidates=("low-rank", "field"),
         )
-        self.factors_ = list(self.completion_.model.factors[1:])
+        self.factors_ = list(self.completion_.model.by_mode[1:])
         self.n_iter_ = max(1, self.completion_.iterations)
         self._rows = Rows(self.completion_)
         return self

@@ -37,13 +37,16 @@ class Rows:
         if problem is None:
             msg = "new slices need the problem behind a run, and this one was read from a file or had none."
             raise ValueError(msg)
+        if problem.model != "cp":
+            msg = f"new slices can be added to a CP model; got a {problem.model} model."
+            raise ValueError(msg)
         self.penalty: InterElementPrior | None = problem.interelement.get(0)
         if self.penalty is not None and self.penalty.couples(problem.shape[0]):
             msg = f"the first mode must have no smoothness if new slices are to be added along it; got {self.penalty}."
             raise ValueError(msg)
         obs, prior = problem.observations, problem.prior
         self.prior = prior
-        self.factors = [np.asarray(A, dtype=np.float64) for A in done.model.factors]
+        self.factors = [np.asarray(A, dtype=np.float64) for A in done.model.by_mode]
         self.average: Array = self.factors[0].mean(axis=0)  # (R,): X of the average slice
         self.tensorspace: TensorSpacePrior | None = problem.tensorspace
         information, entry = stiffness(obs, prior)

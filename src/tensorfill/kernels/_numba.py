@@ -118,3 +118,15 @@ def pullback_mode(F: Array, first: Array, indices: Array, g: Array, mode: int, G
                     row[r] *= F[k, r]
         for r in range(R):
             G[m, r] += row[r]
+
+
+@jit
+def departure(indices: Array, i: int) -> int:
+    """The first mode in which observation i differs from the one before it; 0 for the first, N for a repeat."""
+    if i == 0:
+        return 0
+    N = indices.shape[1]
+    for n in range(N):
+        if indices[i, n] != indices[i - 1, n]:
+            return n
+    return N

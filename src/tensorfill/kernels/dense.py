@@ -1,10 +1,9 @@
 """The dense layout: X as a matrix, computed and pulled back by BLAS.
 
-Design: the modes are split in order, left | right, and X is the matrix  L R'  of their two Khatri-Rao
-products. The right product is formed whole and is the small one; the left product and X itself exist only one
+Design: the modes are split in order, left | right, and X is the matrix  L R'  of two halves that the model's
+contraction makes. The right half is formed whole and is the small one; the left half and X itself exist only one
 slab at a time: a contiguous run of rows of X, whose observations are a contiguous run too (both in C order).
     X = L R'        Y = g at the observed entries, 0 elsewhere        G_L = Y R        G_R = Y' L
-Three matrix products per evaluation for all modes together; the rest is thin.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from math import ceil, prod
 
 import numpy as np
 
-from tensorfill.kernels.base import Array, Entrywise, Layout, checked_factors, checked_indices
-from tensorfill.kernels.khatrirao import KhatriRao
+from tensorfill.kernels.base import Array, Entrywise, Layout, checked_indices
+from tensorfill.kernels.contraction import SLAB_ENTRIES, Contraction, Halves
+from tensorfill.kernels.contraction import choose_split as choose_split
+from tensorfill.kernels.khatrirao import CPContraction
 
-SLAB_ENTRIES = 2**19  # entries of X (or of L, if longer) held at a time: 2 MB in float32, in reach of a core's cache
 PRODUCT_ROWS = 64  # rows that a matrix product wants to be worth its name
 # overflow and NaN are for the solver's guard to see in the result; compiled loops do not warn either
 silent = np.errstate(over="ignore", under="ignore", invalid="ignore")
@@ -39,9 +39,8 @@ class Slab:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where to split the modes, and the slabs."""
+    """The slabs."""
 
-    split: int  # left = modes[:split], right = modes[split:]
     cols: int
     slabs: tuple[Slab, ...]
 
@@ -49,23 +48,6 @@ class Plan:
     def most_rows(self) -> int:
         """Rows of the largest slab."""
         return max(slab.rows for slab in self.slabs)
-
-
-def choose_split(shape: Sequence[int], slab: int = SLAB_ENTRIES) -> int:
-    """The split with the least work besides the matrix products, which cost the same for every split.
-
-    Counted in passes over rows of R numbers: about 4 to form and take apart each product of two or more
-    modes, and one per slab to add to G_R, which is what keeps the right side small.
-    """
-
-    def thin_work(k: int) -> tuple[int, int]:
-        rows, cols = prod(shape[:k]), prod(shape[k:])
-        work = ceil(rows * cols / slab) * cols
-        work += 4 * rows if k > 1 else 0
-        work += 4 * cols if len(shape) - k > 1 else 0
-        return work, cols
-
-    return min(range(1, len(shape)), key=thin_work)
 
 
 def slab_rows(cols: int, rank: int) -> int:
@@ -96,13 +78,14 @@ class DenseLayout(Layout):
 
     name = "dense"
 
-    def __init__(self, indices: Array, shape: Sequence[int]) -> None:
-        """Coordinates (nnz, N) in lexicographic order; repeats are summed."""
+    def __init__(self, indices: Array, shape: Sequence[int], contraction: Contraction | None = None) -> None:
+        """Coordinates (nnz, N) in lexicographic order; repeats are summed. The model is CP unless told."""
         self.shape = tuple(int(size) for size in shape)
         if len(self.shape) < 2:
             msg = f"shape must have at least two modes; got {self.shape}. Reshape the data to a matrix first."
             raise ValueError(msg)
         indices = checked_indices(indices, self.shape)
+        self.contraction = contraction or CPContraction(self.shape)
         self.nnz = len(indices)
         flat = np.ravel_multi_index(tuple(indices.T), self.shape)
         if np.any(flat[1:] < flat[:-1]):
@@ -118,87 +101,78 @@ class DenseLayout(Layout):
     @silent
     def predict(self, factors: Sequence[Array]) -> Array:
         """Model values at the observed entries, (nnz,)."""
-        factors = checked_factors(factors, self.shape)
-        plan, right = self._begin(factors)
+        factors, plan, halves = self._begin(factors)
         x = np.empty(self.nnz, dtype=factors[0].dtype)
         X = np.empty((plan.most_rows, plan.cols), dtype=x.dtype)
         for slab in plan.slabs:
-            left = self._left(slab, factors)
-            part = np.matmul(left.matrix, right.matrix.T, out=X[: slab.rows])
+            part = halves.multiply(halves.left(slab.left), X[: slab.rows])
             x[slab.start : slab.stop] = self._gather(slab, part)
         return x
 
     @silent
     def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
-        """G_n for one mode: (I_n, R)."""
+        """The gradient of one parameter; for one that belongs to a mode: (I_n, columns)."""
         return self._pullback(g, factors, [mode])[0]
 
     @silent
     def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
-        """G_n for every mode, from two matrix products."""
-        return self._pullback(g, factors, range(len(self.shape)))
+        """The gradient of every parameter, from two matrix products."""
+        return self._pullback(g, factors, None)
 
     @silent
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        """Value and every mode's gradient, slab by slab."""
-        factors = checked_factors(factors, self.shape)
-        plan, right = self._begin(factors)
-        gradient = _Gradient(plan, factors, right)
+        """Value and every parameter's gradient, slab by slab."""
+        factors, plan, halves = self._begin(factors)
         X = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
         value = 0.0
         for slab in plan.slabs:
-            left = self._left(slab, factors)
-            part = np.matmul(left.matrix, right.matrix.T, out=X[: slab.rows])
+            left = halves.left(slab.left)
+            part = halves.multiply(left, X[: slab.rows])
             loss, g = entrywise(slab.start, slab.stop, self._gather(slab, part))
             value += loss
-            gradient.add(slab, left, self._scatter(slab, g, part))  # X is not needed any more: Y takes its place
-        return value, gradient.finish()
+            # X is not needed any more: Y takes its place
+            halves.add(slab.left, left, self._scatter(slab, g, part))
+        return value, halves.finish()
 
     # For priors on X itself --------------------------------------------------------------------
 
     @silent
     def full(self, factors: Sequence[Array]) -> Array:
         """The whole tensor X, (I_1, ..., I_N)."""
-        factors = checked_factors(factors, self.shape)
-        plan, right = self._begin(factors)
+        factors, plan, halves = self._begin(factors)
         X = np.empty(self.shape, dtype=factors[0].dtype)
         for slab in plan.slabs:
-            np.matmul(self._left(slab, factors).matrix, right.matrix.T, out=_rows(X, plan, slab))
+            halves.multiply(halves.left(slab.left), _rows(X, plan, slab))
         return X
 
     @silent
     def pullback_full(self, Y: Array, factors: Sequence[Array]) -> list[Array]:
-        """Gradient of every mode for a gradient Y in all of X, of the tensor's shape."""
-        factors = checked_factors(factors, self.shape)
-        plan, right = self._begin(factors)
-        gradient = _Gradient(plan, factors, right)
+        """Gradient of every parameter for a gradient Y in all of X, of the tensor's shape."""
+        factors, plan, halves = self._begin(factors)
         Y = np.ascontiguousarray(Y, dtype=factors[0].dtype)
         for slab in plan.slabs:
-            gradient.add(slab, self._left(slab, factors), _rows(Y, plan, slab))
-        return gradient.finish()
+            halves.add(slab.left, halves.left(slab.left), _rows(Y, plan, slab))
+        return halves.finish()
 
     # Inside ------------------------------------------------------------------------------------
 
-    def _begin(self, factors: Sequence[Array]) -> tuple[Plan, KhatriRao]:
-        rank = factors[0].shape[1]
-        plan = self._plans.get(rank)
+    def _begin(self, factors: Sequence[Array], wanted: Sequence[int] | None = None) -> tuple[list[Array], Plan, Halves]:
+        factors = self.contraction.checked(factors)
+        inner = self.contraction.inner(factors)
+        plan = self._plans.get(inner)
         if plan is None:
-            plan = self._plans[rank] = self._make_plan(rank)
-        return plan, KhatriRao(factors[plan.split :])
+            plan = self._plans[inner] = self._make_plan(inner)
+        return factors, plan, self.contraction.halves(factors, wanted)
 
-    def _make_plan(self, rank: int) -> Plan:
-        split = choose_split(self.shape)
+    def _make_plan(self, inner: int) -> Plan:
+        split = self.contraction.split
         cols = prod(self.shape[split:])
-        cuts = list(left_slabs(self.shape[:split], slab_rows(cols, rank)))
+        cuts = list(left_slabs(self.shape[:split], slab_rows(cols, inner)))
         rows = [prod(part.stop - part.start for part in cut) for cut in cuts]
         edges = np.concatenate([[0], np.cumsum(rows)]) * cols
         at = edges if self._complete else np.searchsorted(self._flat, edges)
         slabs = [Slab(cut, rows[s], int(edges[s]), int(at[s]), int(at[s + 1])) for s, cut in enumerate(cuts)]
-        return Plan(split, cols, tuple(slabs))
-
-    @staticmethod
-    def _left(slab: Slab, factors: Sequence[Array]) -> KhatriRao:
-        return KhatriRao([A[rows] for A, rows in zip(factors, slab.left, strict=False)])
+        return Plan(cols, tuple(slabs))
 
     def _positions(self, slab: Slab) -> Array:
         flat = self._flat[slab.start : slab.stop]
@@ -218,43 +192,15 @@ class DenseLayout(Layout):
             flat[self._positions(slab)] = g
         return out
 
-    def _pullback(self, g: Array, factors: Sequence[Array], modes: Sequence[int]) -> list[Array]:
-        factors = checked_factors(factors, self.shape)
-        plan, right = self._begin(factors)
-        gradient = _Gradient(plan, factors, right, modes)
+    def _pullback(self, g: Array, factors: Sequence[Array], wanted: Sequence[int] | None) -> list[Array]:
+        factors, plan, halves = self._begin(factors, wanted)
         Y = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
         for slab in plan.slabs:
-            left = self._left(slab, factors)
-            gradient.add(slab, left, self._scatter(slab, g[slab.start : slab.stop], Y[: slab.rows]))
-        return gradient.finish()
+            left = halves.left(slab.left)
+            halves.add(slab.left, left, self._scatter(slab, g[slab.start : slab.stop], Y[: slab.rows]))
+        return halves.finish()
 
 
 def _rows(X: Array, plan: Plan, slab: Slab) -> Array:
     """The slab as a view (rows, cols) of a whole tensor."""
     return X.reshape(-1)[slab.first : slab.first + slab.rows * plan.cols].reshape(slab.rows, plan.cols)
-
-
-class _Gradient:
-    """Adds up the gradient of the wanted modes over the slabs."""
-
-    def __init__(
-        self, plan: Plan, factors: Sequence[Array], right: KhatriRao, modes: Sequence[int] | None = None
-    ) -> None:
-        self.plan, self.right = plan, right
-        self.modes = list(range(len(factors)) if modes is None else modes)
-        self.G: list[Array] = [np.zeros_like(A) for A in factors[: plan.split]]
-        self.G_right: Array | None = None
-        self.wants_left = min(self.modes) < plan.split
-        self.wants_right = max(self.modes) >= plan.split
-
-    def add(self, slab: Slab, left: KhatriRao, Y: Array) -> None:
-        if self.wants_left:
-            for G, rows, part in zip(self.G, slab.left, left.pullback(Y @ self.right.matrix), strict=True):
-                G[rows] += part
-        if self.wants_right:
-            part = Y.T @ left.matrix
-            self.G_right = part if self.G_right is None else np.add(self.G_right, part, out=self.G_right)
-
-    def finish(self) -> list[Array]:
-        G = [*self.G, *(self.right.pullback(self.G_right) if self.G_right is not None else [])]
-        return [G[n] for n in self.modes]

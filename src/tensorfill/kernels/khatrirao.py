@@ -1,4 +1,4 @@
-"""The Khatri-Rao product of a few factors, and the way back from its gradient."""
+"""CP: the Khatri-Rao product of a few factors, and the way back from its gradient."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensorfill.kernels.base import checked_factors
+from tensorfill.kernels.contraction import Contraction, Cut, MatrixHalves, choose_split
 
 Array = NDArray[Any]
 
@@ -38,3 +41,77 @@ class KhatriRao:
             gradients.append(np.einsum("ijr,jr->ir", G3, tail))
             G = np.einsum("ijr,ir->jr", G3, U)
         return [*gradients, G]
+
+
+class CPHalves(MatrixHalves):
+    """Khatri-Rao products of the left and of the right factors."""
+
+    def __init__(self, factors: Sequence[Array], split: int, wanted: Sequence[int] | None = None) -> None:
+        super().__init__(factors, split, wanted)
+        self.right = KhatriRao(factors[split:])
+
+    def left(self, cut: Cut) -> KhatriRao:
+        return KhatriRao([A[rows] for A, rows in zip(self.parameters, cut, strict=False)])
+
+
+class CPLoops:
+    """All factors stacked in one array F (I_1 + ... + I_N, R); `first[n]` is where mode n begins."""
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.shape = tuple(shape)
+        self.first = np.concatenate([[0], np.cumsum(self.shape)]).astype(np.int64)
+
+    @staticmethod
+    def module() -> Any:
+        """The compiled loops; Numba is imported here, on first use."""
+        from tensorfill.kernels import _numba
+
+        return _numba
+
+    def stack(self, factors: Sequence[Array]) -> Array:
+        return np.concatenate(factors)
+
+    def predict(self, F: Array, indices: Array, x: Array) -> None:
+        self.module().predict(F, self.first, indices, x)
+
+    def zeros(self, F: Array, only: int | None) -> tuple[Array, list[Array]]:
+        if only is not None:
+            G = np.zeros((self.shape[only], F.shape[1]), dtype=F.dtype)
+            return G, [G]
+        G = np.zeros_like(F)
+        return G, np.split(G, self.first[1:-1])
+
+    def pullback(self, F: Array, indices: Array, g: Array, G: Array, only: int | None) -> None:
+        if only is None:
+            self.module().pullback(F, self.first, indices, g, G)
+        else:
+            self.module().pullback_mode(F, self.first, indices, g, only, G)
+
+    def add(self, G: Array, other: Array) -> Array:
+        return np.add(G, other, out=G)
+
+    def unstack(self, G: Array, only: int | None) -> list[Array]:
+        return np.split(G, self.first[1:-1]) if only is None else [G]
+
+
+class CPContraction(Contraction):
+    """x_i = sum_r prod_n A_n[i_n, r], of any rank."""
+
+    def __init__(self, shape: Sequence[int], rank: int = 1) -> None:
+        """`rank` is for estimates alone: the factors bring their own."""
+        self.shape = tuple(shape)
+        self.rank = rank
+        self.split = choose_split(self.shape)
+        self.loops = CPLoops(shape)
+
+    def checked(self, parameters: Sequence[Array]) -> list[Array]:
+        return checked_factors(parameters, self.shape)
+
+    def inner(self, parameters: Sequence[Array]) -> int:
+        return parameters[0].shape[1]
+
+    def halves(self, parameters: Sequence[Array], wanted: Sequence[int] | None = None) -> CPHalves:
+        return CPHalves(parameters, self.split, wanted)
+
+    def costs(self) -> tuple[float, float, float]:
+        return self.rank, self.rank, (len(self.shape) - 1) * self.rank

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from typing import Any, TypeVar
 
 import numpy as np
 
-from tensorfill.kernels.base import Array, Entrywise, Layout, checked_factors, checked_indices
+from tensorfill.kernels.base import Array, Entrywise, Layout, checked_indices
+from tensorfill.kernels.contraction import Contraction, Loops
+from tensorfill.kernels.khatrirao import CPContraction
 
 BLOCK = 2**15  # observations per block: x, g and the prior's temporaries stay in a core's cache
 CROWD = 2**13  # terms per row from which sums in float32 need care, see _Sum
+WIDE = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}
 T = TypeVar("T")
 
 
@@ -25,79 +29,89 @@ class SampledLayout(Layout):
 
     name = "sampled"
 
-    def __init__(self, indices: Array, shape: Sequence[int], threads: int | None = None) -> None:
+    def __init__(
+        self,
+        indices: Array,
+        shape: Sequence[int],
+        contraction: Contraction | None = None,
+        threads: int | None = None,
+    ) -> None:
         """`threads`: by default as many as Numba may use (NUMBA_NUM_THREADS), fewer where the work is small."""
         self.shape = tuple(int(size) for size in shape)
         self.indices = checked_indices(indices, self.shape).view()
         self.indices.setflags(write=False)  # always read-only, so that one compilation serves all
+        self.contraction = contraction or CPContraction(self.shape)
         self.nnz = len(self.indices)
         self.threads = threads
-        self._first = np.concatenate([[0], np.cumsum(self.shape)]).astype(np.int64)
 
     def predict(self, factors: Sequence[Array]) -> Array:
         """Model values at the observed entries, (nnz,)."""
-        loops, F = _loops(), self._stack(factors)
-        x = np.empty(self.nnz, dtype=F.dtype)
+        loops, parameters, F = self._begin(factors)
+        x = np.empty(self.nnz, dtype=parameters[0].dtype)
 
         def work(start: int, stop: int) -> None:
-            loops.predict(F, self._first, self.indices[start:stop], x[start:stop])
+            loops.predict(F, self.indices[start:stop], x[start:stop])
 
-        self._in_ranges(work, F)
+        self._in_ranges(work, parameters)
         return x
 
     def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
-        """G_n for one mode: (I_n, R)."""
-        loops, F = _loops(), self._stack(factors)
-        g = np.asarray(g, dtype=F.dtype)
-        mode = range(len(self.shape))[mode]
+        """The gradient of one parameter; for one that belongs to a mode: (I_n, columns)."""
+        loops, parameters, F = self._begin(factors)
+        g = np.asarray(g, dtype=parameters[0].dtype)
+        mode = range(len(parameters))[mode]
 
-        def work(start: int, stop: int) -> Array:
-            total = _Sum(F, np.array([0, self.shape[mode]]), stop - start)
+        def work(start: int, stop: int) -> Any:
+            total = _Sum(*loops.zeros(F, mode), stop - start)
             for a, b in _blocks(start, stop):
-                loops.pullback_mode(F, self._first, self.indices[a:b], _fixed(g[a:b]), mode, total.G)
+                loops.pullback(F, self.indices[a:b], _fixed(g[a:b]), total.G, mode)
                 total.end_block()
             return total.finish()
 
-        return _add(self._in_ranges(work, F))
+        return loops.unstack(reduce(loops.add, self._in_ranges(work, parameters)), mode)[0]
 
     def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
-        """G_n for every mode."""
+        """The gradient of every parameter."""
         g = np.asarray(g)
         return self._value_and_pullback(lambda a, b, _: (0.0, g[a:b]), factors, predict=False)[1]
 
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        """Value and every mode's gradient, block by block; `entrywise` runs in several threads at once."""
+        """Value and every parameter's gradient, block by block; `entrywise` runs in several threads at once."""
         return self._value_and_pullback(entrywise, factors, predict=True)
 
     def _value_and_pullback(
         self, entrywise: Entrywise, factors: Sequence[Array], *, predict: bool
     ) -> tuple[float, list[Array]]:
-        loops, F = _loops(), self._stack(factors)
+        loops, parameters, F = self._begin(factors)
+        dtype = parameters[0].dtype
 
-        def work(start: int, stop: int) -> tuple[float, Array]:
-            total = _Sum(F, self._first, stop - start)
+        def work(start: int, stop: int) -> tuple[float, Any]:
+            total = _Sum(*loops.zeros(F, None), stop - start)
             value = 0.0
             for a, b in _blocks(start, stop):
-                x = np.empty(b - a, dtype=F.dtype)
+                x = np.empty(b - a, dtype=dtype)
                 if predict:
-                    loops.predict(F, self._first, self.indices[a:b], x)
+                    loops.predict(F, self.indices[a:b], x)
                 loss, g = entrywise(a, b, x)
                 value += loss
-                loops.pullback(F, self._first, self.indices[a:b], _fixed(g, F.dtype), total.G)
+                loops.pullback(F, self.indices[a:b], _fixed(g, dtype), total.G, None)
                 total.end_block()
                 del x, g  # before the next block asks for the same memory
             return value, total.finish()
 
-        done = self._in_ranges(work, F)
-        G = _add([gradient for _, gradient in done])
-        return sum(value for value, _ in done), np.split(G, self._first[1:-1])
+        done = self._in_ranges(work, parameters)
+        G = reduce(loops.add, [gradient for _, gradient in done])
+        return sum(value for value, _ in done), loops.unstack(G, None)
 
-    def _stack(self, factors: Sequence[Array]) -> Array:
-        return np.concatenate(checked_factors(factors, self.shape))
+    def _begin(self, factors: Sequence[Array]) -> tuple[Loops, list[Array], Any]:
+        parameters = self.contraction.checked(factors)
+        loops = self.contraction.loops
+        return loops, parameters, loops.stack(parameters)
 
-    def _in_ranges(self, work: Callable[[int, int], T], F: Array) -> list[T]:
+    def _in_ranges(self, work: Callable[[int, int], T], parameters: Sequence[Array]) -> list[T]:
         """work(start, stop) on one range of observations per thread; answers in order."""
-        count = self.threads or default_threads(self.nnz, *F.shape)
+        rows = sum(len(A) for A in parameters)
+        count = self.threads or default_threads(self.nnz, rows, sum(A.size for A in parameters) // rows)
         edges = [self.nnz * t // count for t in range(count + 1)]
         if count == 1:
             return [work(0, self.nnz)]
@@ -123,18 +137,19 @@ def default_threads(nnz: int, rows: int, rank: int) -> int:
 class _Sum:
     """The gradient of one thread.
 
-    In float32 a row that receives very many terms would lose the late ones to rounding; modes with such rows are
+    In float32 a row that receives very many terms would lose the late ones to rounding; parameters with such rows are
     therefore emptied into float64 from time to time, each as often as costs next to nothing.
     """
 
-    def __init__(self, F: Array, first: Array, terms: int) -> None:
-        self.G = np.zeros((first[-1], F.shape[1]), dtype=F.dtype)
+    def __init__(self, G: Any, parts: Sequence[Array], terms: int) -> None:
+        """`parts`: of G, one for each parameter, whose rows share `terms` between them."""
+        self.G = G
         self._blocks = 0
-        self._crowded: list[tuple[Array, Array, int]] = []  # mode's part of G, its total, blocks between
-        if F.dtype == np.float32:
-            for part in np.split(self.G, first[1:-1]):
-                if terms > CROWD * len(part):
-                    self._crowded.append((part, np.zeros(part.shape), max(1, 32 * len(part) // BLOCK)))
+        self._crowded: list[tuple[Array, Array, int]] = []  # a part of G, its total, blocks between
+        for part in parts:
+            if part.dtype in WIDE and terms > CROWD * len(part):
+                total: Array = np.zeros(part.shape, dtype=WIDE[part.dtype])
+                self._crowded.append((part, total, max(1, 32 * len(part) // BLOCK)))
 
     def end_block(self) -> None:
         self._blocks += 1
@@ -143,17 +158,10 @@ class _Sum:
                 total += part
                 part[...] = 0
 
-    def finish(self) -> Array:
+    def finish(self) -> Any:
         for part, total, _ in self._crowded:
             part += total
         return self.G
-
-
-def _loops() -> Any:
-    """The compiled loops; Numba is imported here, on first use."""
-    from tensorfill.kernels import _numba
-
-    return _numba
 
 
 def _blocks(start: int, stop: int) -> list[tuple[int, int]]:
@@ -165,9 +173,3 @@ def _fixed(g: Array, dtype: Any = None) -> Array:
     g = np.ascontiguousarray(g, dtype=dtype).view()
     g.setflags(write=False)
     return g
-
-
-def _add(gradients: Sequence[Array]) -> Array:
-    for G in gradients[1:]:
-        gradients[0].__iadd__(G)
-    return gradients[0]

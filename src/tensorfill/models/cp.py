@@ -11,13 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.kernels.dense import choose_split, left_slabs, slab_rows
+from tensorfill.kernels.khatrirao import CPContraction
+from tensorfill.models.base import MODELS, Model
 
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class CP:
-    """Factors (I_n, R), one per mode."""
+@MODELS.register("cp")
+@dataclass(frozen=True, eq=False, repr=False)
+class CP(Model):
+    """A sum of R outer products: factors (I_n, R), one per mode."""
+
+    ranks_are = "R, the number of components"
 
     factors: Sequence[Array]
 
@@ -27,6 +32,54 @@ class CP:
             msg = f"factors must be matrices (I_n, R) with one R; got shapes {[A.shape for A in self.factors]}."
             raise ValueError(msg)
 
+    # --- what follows from shape and rank -----------------------------------------------------------------------
+
+    @classmethod
+    def check_rank(cls, shape: Sequence[int], rank: Any) -> int:
+        if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
+            msg = f"rank must be a whole number >= 1; got {rank!r}."
+            raise ValueError(msg)
+        return int(rank)
+
+    @classmethod
+    def shapes(cls, shape: Sequence[int], rank: int) -> list[tuple[int, int]]:
+        return [(length, rank) for length in shape]
+
+    @classmethod
+    def contraction(cls, shape: Sequence[int], rank: int) -> CPContraction:
+        return CPContraction(shape, rank)
+
+    @classmethod
+    def terms(cls, shape: Sequence[int], rank: int) -> int:
+        return rank
+
+    @classmethod
+    def of(cls, shape: Sequence[int], rank: int, parameters: Sequence[Array]) -> CP:
+        return cls(list(parameters))
+
+    @classmethod
+    def free(cls, shape: Sequence[int], rank: int) -> int:
+        return rank * (sum(shape) - len(shape) + 1)
+
+    @classmethod
+    def put_product(cls, shape: Sequence[int], rank: int, parameters: list[Array], lines: Sequence[Array]) -> None:
+        for A, line in zip(parameters, lines, strict=True):
+            A[:, 0] = line
+
+    @classmethod
+    def put_sum(
+        cls, shape: Sequence[int], rank: int, parameters: list[Array], lines: Sequence[Array], unit: float
+    ) -> bool:
+        """As many of the lines as there are components: one that is constant in every mode but n carries line n."""
+        N = len(shape)
+        for r in range(min(N, rank)):
+            for A in parameters:
+                A[:, r] = unit
+            parameters[r][:, r] = lines[r] / unit ** (N - 1)
+        return True
+
+    # --- numbers --------------------------------------------------------------------------------------------------
+
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(A.shape[0] for A in self.factors)
@@ -34,6 +87,23 @@ class CP:
     @property
     def rank(self) -> int:
         return self.factors[0].shape[1]
+
+    @property
+    def parameters(self) -> list[Array]:
+        return list(self.factors)
+
+    def norm(self) -> float:
+        gram = np.ones((self.rank, self.rank))
+        for A in self.factors:
+            wide = np.asarray(A, dtype=np.float64)
+            gram *= wide.T @ wide
+        return float(np.sqrt(max(gram.sum(), 0.0)))
+
+    def components(self) -> tuple[list[Array], Array]:
+        """The components in their order; the strength of each is one number, the same for every mode."""
+        factors = [np.asarray(A, dtype=np.float64) for A in self.factors]
+        norms = np.prod([np.linalg.norm(A, axis=0) for A in factors], axis=0)
+        return factors, np.tile(norms, (len(factors), 1))
 
     def full(self) -> Array:
         """The whole tensor, as matrix products: left | right modes, split and cut so that neither product of factors

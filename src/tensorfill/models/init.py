@@ -28,7 +28,7 @@ def initial_factors(
     *,
     noise: float = 0.05,
 ) -> list[Array]:
-    """Starting factors [(I_n, R)].
+    """Starting factors: the parameters of the model, of CP [(I_n, R)].
 
     init : "uniform"   uniform(0, 1), as printed in the paper
            "scaled"    the same, scaled so that the model's mean is the data's
@@ -41,7 +41,7 @@ def initial_factors(
     if not isinstance(init, str):
         factors = [np.array(A) for A in problem.check_factors(init)]
     elif init == "uniform":
-        factors = [rng.random((length, problem.rank)) for length in problem.shape]
+        factors = [rng.random(shape) for shape in problem.parameter_shapes]
     elif init == "scaled":
         factors = _scaled(problem, rng)
     elif init == "constant":
@@ -67,21 +67,21 @@ def typical(obs: Observations, prior: NumericalPrior) -> tuple[float, float]:
 
 
 def unit(problem: Problem) -> float:
-    """Typical size of one factor entry: its N-fold product is the typical size of x."""
-    return typical(problem.observations, problem.prior)[1] ** (1.0 / len(problem.shape))
+    """Typical size of one entry of a parameter: the product of one of each is the typical size of x."""
+    return typical(problem.observations, problem.prior)[1] ** (1.0 / len(problem.parameter_shapes))
 
 
 def _noise(problem: Problem, rng: np.random.Generator, relative: float) -> list[Array]:
-    scale = relative * unit(problem)
-    return [scale * rng.standard_normal((length, problem.rank)) for length in problem.shape]
+    return problem.form.noise(problem.shape, problem.rank, relative, unit(problem), rng)
 
 
 def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
     x0, size = typical(problem.observations, problem.prior)
     goal = x0 if x0 != 0 else size
-    expected = problem.rank * 0.5 ** len(problem.shape)  # mean of a sum of R products of N uniforms
-    scale = (abs(goal) / expected) ** (1.0 / len(problem.shape))
-    factors = [scale * rng.random((length, problem.rank)) for length in problem.shape]
+    count = len(problem.parameter_shapes)
+    expected = problem.form.terms(problem.shape, problem.rank) * 0.5**count  # mean of a sum of products of uniforms
+    scale = (abs(goal) / expected) ** (1.0 / count)
+    factors = [scale * rng.random(shape) for shape in problem.parameter_shapes]
     if goal < 0:
         factors[0] *= -1.0
     return factors
@@ -93,29 +93,27 @@ def _constant(problem: Problem, rng: np.random.Generator, noise: float) -> list[
     if abs(x0) <= noise * typical_size:  # a component of almost nothing would stay at zero: it is a saddle
         return factors
     size = abs(x0) ** (1.0 / len(problem.shape))
-    for n, A in enumerate(factors):
-        A[:, 0] = size if n or x0 >= 0 else -size
+    lines = [np.full(length, size) for length in problem.shape]
+    lines[0] *= np.sign(x0)
+    problem.form.put_product(problem.shape, problem.rank, factors, lines)
     return factors
 
 
 def _means(problem: Problem, rng: np.random.Generator, noise: float) -> list[Array]:
-    """Main effects as a CP model: multiplicative (one component) where x must be positive, else additive (N + 1)."""
+    """Main effects as a low-rank model: multiplicative (one component) where x must be positive, else additive where
+    the rank can hold it.
+    """
     factors = _noise(problem, rng, noise)
     x0, _ = typical(problem.observations, problem.prior)
     effects = mode_effects(problem)
     N = len(problem.shape)
     if problem.prior.x_domain.low >= 0 and x0 > 0:
-        for n, A in enumerate(factors):
-            A[:, 0] = x0 ** (1.0 / N) * np.maximum(effects[n] / x0, 1e-3)
+        lines = [x0 ** (1.0 / N) * np.maximum(e / x0, 1e-3) for e in effects]
+        problem.form.put_product(problem.shape, problem.rank, factors, lines)
         return factors
-    columns = min(N, problem.rank)
-    size = unit(problem)
-    for r in range(columns):
-        # a component that is constant in every mode but r carries the main effect of mode r
-        for A in factors:
-            A[:, r] = size
-        level = 0.0 if r == 0 else x0  # the overall level is in the first component alone
-        factors[r][:, r] = (effects[r] - level) / size ** (N - 1)
+    lines = [e - (x0 if n else 0.0) for n, e in enumerate(effects)]  # the overall level is in the first line alone
+    if not problem.form.put_sum(problem.shape, problem.rank, factors, lines, unit(problem)):
+        return _constant(problem, rng, noise)
     return factors
 
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.units import Units
-from tensorfill.models.cp import CP
+from tensorfill.models import CP, Model
+from tensorfill.models.base import unpack as unpack_model
 from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 
@@ -42,7 +43,7 @@ class Factors:
 
     kind: ClassVar[str] = "factors"
 
-    model: CP
+    model: Model
     prior: NumericalPrior
     units: Units | None = None
 
@@ -57,8 +58,8 @@ class Factors:
     def pack(self) -> Packed:
         prior = {"name": self.prior.name, **self.prior.settings()} if self.prior.savable else None
         units = None if self.units is None else self.units.settings()
-        meta = {"prior": prior, "modes": len(self.model.factors), "units": units}
-        return {f"A{n}": A for n, A in enumerate(self.model.factors)}, meta
+        arrays, model = self.model.pack()
+        return arrays, {"prior": prior, "units": units, **model}
 
     @staticmethod
     def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Factors:
@@ -68,7 +69,9 @@ class Factors:
             msg = "this run had a Custom prior made of functions, which cannot be saved; give it to load: prior=..."
             raise ValueError(msg)
         units = None if meta["units"] is None else Units.from_settings(meta["units"])
-        return Factors(CP([arrays[f"A{n}"] for n in range(meta["modes"])]), prior, units)
+        if "model" not in meta:  # format 2 knew CP alone
+            return Factors(CP([arrays[f"A{n}"] for n in range(meta["modes"])]), prior, units)
+        return Factors(unpack_model(arrays, meta), prior, units)
 
 
 @dataclass(frozen=True, eq=False)

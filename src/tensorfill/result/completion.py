@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensorfill.data.facts import Facts, kind_of_numbers
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
-from tensorfill.models.cp import CP
+from tensorfill.models import Model
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.result.answer import Answer, Factors, Filled, draws_of, factors_of
@@ -84,7 +84,8 @@ class Completion:
 
     def with_factors(self, factors: Sequence[Array]) -> Completion:
         """The same run with other factors."""
-        return replace(self, answer=replace(self._factors(), model=CP(list(factors))))
+        found = self._factors()
+        return replace(self, answer=replace(found, model=found.model.with_parameters(factors)))
 
     def with_estimate(self, X: Array) -> Completion:
         """The same run with its estimate refined to X, full shape; the factors stay those of the fit behind it."""
@@ -161,7 +162,7 @@ class Completion:
         return _filled(self.observations, where, self._draws().std_at(where), known=0.0)
 
     @property
-    def model(self) -> CP:
+    def model(self) -> Model:
         """The low-rank model behind the estimate, in the units of the fit; of a blend that of its heaviest part with
         one, of a posterior its last draw.
         """
@@ -169,9 +170,11 @@ class Completion:
 
     @property
     def factors(self) -> list[Array] | None:
-        """Its factors, one matrix (I_n, R) per mode; None where the answer is not one low-rank model."""
+        """Its factors, one matrix (I_n, R) per mode; None where the answer is not one low-rank model. Of other models
+        than CP: of every mode that has a parameter, the parameter as a matrix with a row for each index; see `model`.
+        """
         try:
-            return list(self.model.factors)
+            return self.model.by_mode
         except AttributeError:
             return None
 
@@ -194,8 +197,9 @@ class Completion:
         return isinstance(self.answer, Filled)
 
     @property
-    def rank(self) -> int | None:
-        return None if self.factors is None else self.factors[0].shape[1]
+    def rank(self) -> int | tuple[int, ...] | None:
+        """Of the model; None where the answer is not one."""
+        return None if self.factors is None else self.model.rank
 
     @property
     def seconds(self) -> float:
@@ -228,18 +232,16 @@ class Completion:
     # --- other libraries ----------------------------------------------------------------------------------------
 
     def to_tensorly(self) -> Any:
-        """The factors as a TensorLy CPTensor (weights all one)."""
-        from tensorfill.data.optional import attempt_import
+        """The model as TensorLy has it: CPTensor (weights all one), TuckerTensor, TTTensor or TRTensor."""
+        from tensorfill.result.exports import to_tensorly
 
-        cp = attempt_import("tensorly.cp_tensor", "exporting to TensorLy", "bench")
-        return cp.CPTensor((np.ones(self.model.rank, dtype=self.model.factors[0].dtype), list(self.model.factors)))
+        return to_tensorly(self.model)
 
     def to_pyttb(self) -> Any:
-        """The factors as a pyttb ktensor (weights all one)."""
-        from tensorfill.data.optional import attempt_import
+        """The model as pyttb has it: ktensor (weights all one) or ttensor."""
+        from tensorfill.result.exports import to_pyttb
 
-        pyttb = attempt_import("pyttb", "exporting to pyttb", "bench")
-        return pyttb.ktensor([np.asfortranarray(A, dtype=np.float64) for A in self.model.factors])
+        return to_pyttb(self.model)
 
     # --- disk ---------------------------------------------------------------------------------------------------
 

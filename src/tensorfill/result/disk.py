@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-FORMAT = 2
+FORMAT = 3
+READS = (2, 3)  # 2 knew CP models alone
 
 
 def save(done: Completion, path: str | Path) -> None:
@@ -74,8 +75,8 @@ def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             arrays = {k: file[k] for k in file.files}
         meta = json.loads(arrays["meta"].tobytes())
-        if meta.get("format") != FORMAT:
-            msg = f"it is of format {meta.get('format')}, and this version reads {FORMAT}"
+        if meta.get("format") not in READS:
+            msg = f"it is of format {meta.get('format')}, and this version reads {' and '.join(map(str, READS))}"
             raise ValueError(msg)
     except OSError:
         raise

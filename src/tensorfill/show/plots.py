@@ -93,7 +93,7 @@ def plot_factors(
     import matplotlib as mpl
 
     factors, strength, chosen = strongest(done, components)
-    dims = done.observations.dims
+    dims = done.observations.dims[: len(factors)]  # of a tubal model the first two
     known = labels_of(done.observations, labels)
     with mpl.rc_context(STYLE):
         figure = panels.new_figure(panels.WIDTH, 1.9 * len(factors) + 0.4)
@@ -101,21 +101,25 @@ def plot_factors(
         for axes, A, dim in zip(rows, factors, dims, strict=True):
             panels.factor(axes, A, dim, known.get(dim, np.arange(len(A))))
         names = [f"{r}: {s:.0%}" for r, s in zip(chosen, strength, strict=True)]
-        title = f"component: strength (of {done.rank})"
+        title = f"component: strength (of {done.rank})" if done.model.name == "cp" else "direction: strength"
         figure.legend(rows[0].get_lines()[: len(names)], names, loc="outside right upper", title=title)
         return figure
 
 
 def strongest(done: Completion, components: int | Sequence[int]) -> tuple[list[Array], Array, list[int]]:
-    """(columns (I_n, K) scaled for display, strength relative to the strongest (K,), their numbers)."""
-    factors = [np.asarray(A, dtype=np.float64) for A in done.model.factors]
-    norms = np.prod([np.linalg.norm(A, axis=0) for A in factors], axis=0)
+    """(columns (I_n, K) scaled for display, strength relative to the strongest (K,), their numbers): the components of
+    CP; of other models the principal directions of each mode, whose strength is the largest over the modes.
+    """
+    factors, strengths = done.model.components()
+    most = strengths.shape[1]  # a short mode has fewer directions: nothing is drawn for the others
+    factors = [np.pad(A, ((0, 0), (0, most - A.shape[1])), constant_values=np.nan) for A in factors]
+    norms = (strengths / np.maximum(strengths.max(axis=1, keepdims=True), np.finfo(float).tiny)).max(axis=0)
+    order = np.argsort(-norms, kind="stable")
     if isinstance(components, int | np.integer):
         if components < 1:
             msg = f"components must be a number >= 1, or a list of component numbers; got {components}."
             raise ValueError(msg)
-        order = np.argsort(-norms, kind="stable")[: int(components)]
-        chosen = [int(r) for r in order if norms[r] >= FAINT * norms.max()]
+        chosen = [int(r) for r in order[: int(components)] if norms[r] >= FAINT * norms.max()]
     else:
         chosen = [int(r) for r in components]
         if not chosen or not all(0 <= r < len(norms) for r in chosen):

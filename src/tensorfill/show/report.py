@@ -119,7 +119,8 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
         ("known", f"{obs.nnz:,} of {obs.size:,} ({obs.share:.1%})"),
         ("method", done.method),
         *([("prior", done.prior.name)] if done.prior is not None else []),
-        *([("rank", str(done.rank))] if done.rank else []),
+        *([("rank", str(done.rank))] if done.rank and done.model.name == "cp" else []),
+        *([("model", summary.rank_words(done).removeprefix(", "))] if done.rank and done.model.name != "cp" else []),
         ("time", f"{done.seconds:.1f} s, {done.iterations} iterations"),
     ]
     if truth is not None:
@@ -199,6 +200,9 @@ def _factors(done: Completion, labels: Labels) -> list[str]:
     text = (
         "Each component is a product of one curve per mode; they add up to the model. The strongest are shown, scaled "
         "to a largest value of 1."
+        if done.model.name == "cp"
+        else "Along each mode the model moves in a few directions. The strongest are shown, scaled to a largest value "
+        "of 1."
     )
     return [_p(text, "soft"), _chart(plots.plot_factors, done, labels=labels)]
 

@@ -54,7 +54,15 @@ def model_words(done: Completion) -> str:
     given = done.prior.settings() if done.prior.savable else {}  # else a loss of the user's own, made of functions
     given = {k: v for k, v in given.items() if k != "floor"}  # how it goes on outside its domain is of no interest here
     settings = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items())
-    return done.prior.name + (f" ({settings})" if settings else "") + (f", rank {done.rank}" if done.rank else "")
+    return done.prior.name + (f" ({settings})" if settings else "") + rank_words(done)
+
+
+def rank_words(done: Completion) -> str:
+    """`, rank 60`; `, tucker of rank 8, 8, 3`; empty where there is no model."""
+    if done.rank is None:
+        return ""
+    rank = ", ".join(map(str, done.rank)) if isinstance(done.rank, tuple) else str(done.rank)
+    return f", rank {rank}" if done.model.name == "cp" else f", {done.model.name} of rank {rank}"
 
 
 def error_against(done: Completion, truth: ArrayLike) -> tuple[str, float]:
@@ -111,7 +119,8 @@ def facts(done: Completion) -> dict[str, Any]:
         "quality": quality(done),
         "method": done.method,
         "prior": None if done.prior is None else _plain(done.prior.described()),
-        "rank": done.rank,
+        "model": None if done.rank is None else done.model.name,
+        "rank": _plain(done.rank),
         "shape": list(obs.shape),
         "dims": list(obs.dims),
         "observed": obs.nnz,

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
-from tensorfill.models.cp import CP
 from tensorfill.models.init import INITS, initial_factors
 from tensorfill.problem import Problem
 from tensorfill.registry import check_setting
@@ -56,14 +55,14 @@ class Fit:
 
 def mean_loss(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
     """Mean (weighted) loss of the model at the observations `obs`."""
-    x = CP(factors).at(obs.indices).astype(np.float64)
+    x = problem.model_of(factors).at(obs.indices).astype(np.float64)
     nll = problem.prior.nll(obs.values.astype(np.float64), x)
     return float(np.average(nll, weights=obs.weights))
 
 
 def rms_error(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
     """Root mean square error of the model's mean at the observations `obs`, in the unit of the data."""
-    mean = problem.prior.mean(CP(factors).at(obs.indices).astype(np.float64))
+    mean = problem.prior.mean(problem.model_of(factors).at(obs.indices).astype(np.float64))
     return float(np.sqrt(np.average((mean - obs.values) ** 2, weights=obs.weights)))
 
 
@@ -123,6 +122,7 @@ def solve(
     score, _, best = min(outcomes, key=lambda o: o[:2])
     settings = {
         "solver": {"name": solver.name, **dataclasses.asdict(solver)},
+        "model": problem.model,
         "rank": problem.rank,
         "interelement": {str(n): p.settings() for n, p in problem.modes},
         "init": init if isinstance(init, str) else "given",
@@ -136,7 +136,7 @@ def solve(
         status=outcome.status if outcome.status in ENDED_EARLY else best.status,
         history=best.history,
         settings=settings,
-        answer=Factors(CP(best.state.factors), problem.prior),
+        answer=Factors(problem.model_of(best.state.factors), problem.prior),
         problem=problem,
         held_out=score if aside is not None else np.nan,
         error=rms_error(problem, best.state.factors, aside) if aside is not None else np.nan,

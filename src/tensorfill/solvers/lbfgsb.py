@@ -111,8 +111,8 @@ def _joined(factors: Sequence[Array]) -> Array:
 def _split(v: Array, problem: Problem, size: float) -> list[Array]:
     """Factors in working precision, from all entries in units of `size`; rounding must not take them over a bound."""
     out, at = [], 0
-    for n, length in enumerate(problem.shape):
-        part = size * v[at : at + length * problem.rank].reshape(length, problem.rank)
+    for n, shape in enumerate(problem.parameter_shapes):
+        part = size * v[at : at + shape[0] * shape[1]].reshape(shape)
         out.append(np.clip(part.astype(problem.dtype), *problem.bounds(n)))
         at += part.size
     return out

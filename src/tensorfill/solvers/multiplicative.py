@@ -172,7 +172,7 @@ def couplings(problem: Problem) -> dict[int, Coupling]:
     """The quadratic penalties of a problem by mode, taken apart once."""
     if problem not in _COUPLINGS:
         _COUPLINGS[problem] = {
-            n: Coupling.of(p.smooth, problem.shape[n]) for n, p in problem.modes if p.smooth is not None
+            n: Coupling.of(p.smooth, problem.parameter_shapes[n][0]) for n, p in problem.modes if p.smooth is not None
         }
     return _COUPLINGS[problem]
 

@@ -67,17 +67,24 @@ class OneStep(Solver):
 
     def _gradient(self, problem: Problem, factors: Sequence[Array], n: int) -> Array:
         """G_n = Y_(n) (B_n + epsilon) + S_n, lines 4 to 8, without forming B_n."""
-        A, mode = factors[n], problem.observations.indices[:, n]
+        A, mode = factors[n], self._rows(problem, n)
         x = problem.kernel.predict(factors)
+        one = n >= problem.form.modes(len(problem.shape))
         if self.epsilon:  # A (B + epsilon)' = A B' + epsilon (sum_r a_r) 1'
-            x = x + (self.epsilon * A.sum(axis=1))[mode]
+            x = x + (self.epsilon * (A.sum(keepdims=True) if one else A).sum(axis=1))[mode]
         _, y = problem.entrywise(0, len(x), x)  # Eq. (ydef), Eq. (ycalc)
         G = problem.kernel.pullback(y, factors, n)
         if self.epsilon:
-            row = np.bincount(mode, weights=y, minlength=len(A)).astype(A.dtype)
+            row = np.bincount(mode, weights=y, minlength=1 if one else len(A)).astype(A.dtype)
             G = G + self.epsilon * row[:, None]
         p = problem.interelement.get(n)
         return G if p is None or p.smooth is None else G + p.smooth.grad(A)
+
+    @staticmethod
+    def _rows(problem: Problem, n: int) -> Array:
+        """Which row of the unfolding X_(n) = A_n B_n' each observation is in. A core has one: vec(X) = B vec(core)."""
+        obs = problem.observations
+        return obs.indices[:, n] if n < problem.form.modes(obs.ndim) else np.zeros(obs.nnz, dtype=np.intp)
 
     def _sweep(self, problem: Problem, factors: Sequence[Array], alpha: float) -> list[Array]:
         """Lines 3 to 10: every mode once, each using those already updated."""

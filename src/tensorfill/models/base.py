@@ -1,0 +1,191 @@
+"""Models: the low-rank form of X.
+
+Design: a model is a frozen object of parameter arrays, every one a matrix. Parameter n belongs to mode n and has a row
+for each of its indices, so that inter-element priors find it; parameters after those (Tucker's core) belong to no mode,
+and a mode may have none (the tubes of a tubal model). So solvers see a list of matrices, whichever model it is. The
+class knows what follows from shape and rank alone, an instance holds numbers. `@MODELS.register("its-name")` puts it
+behind `Problem`, `complete(model=...)`, the save format, and into the test grids.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.kernels.contraction import Contraction
+from tensorfill.registry import Registry
+
+Array = NDArray[Any]
+Rank = int | tuple[int, ...]
+
+MODELS: Registry[Model] = Registry("model")
+
+BLOCK = 1 << 20  # numbers formed at a time by `at`
+
+
+class Model(ABC):
+    """A low-rank tensor: what all models have."""
+
+    name: ClassVar[str]
+    ranks_are: ClassVar[str]  # what `rank` is for this model, in words
+
+    # --- what follows from shape and rank -----------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def check_rank(cls, shape: Sequence[int], rank: Any) -> Rank:
+        """The rank in full, as `Model.rank` gives it; a sentence for one that cannot be."""
+
+    @classmethod
+    @abstractmethod
+    def shapes(cls, shape: Sequence[int], rank: Any) -> list[tuple[int, int]]:
+        """Shape of every parameter."""
+
+    @classmethod
+    def modes(cls, ndim: int) -> int:
+        """How many modes have a parameter of their own: the first of `ndim`."""
+        return ndim
+
+    @classmethod
+    def others(cls) -> tuple[str, ...]:
+        """Names of the parameters that belong to no mode."""
+        return ()
+
+    @classmethod
+    @abstractmethod
+    def contraction(cls, shape: Sequence[int], rank: Any) -> Contraction:
+        """How the layouts compute it."""
+
+    @classmethod
+    @abstractmethod
+    def terms(cls, shape: Sequence[int], rank: Any) -> int:
+        """How many products of one entry per parameter are summed in an entry of X."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, shape: Sequence[int], rank: Any, parameters: Sequence[Array]) -> Self:
+        """The model with these parameters."""
+
+    @classmethod
+    def free(cls, shape: Sequence[int], rank: Any) -> int:
+        """About how many free numbers it has."""
+        return sum(rows * columns for rows, columns in cls.shapes(shape, rank))
+
+    # --- starts ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def noise(cls, shape: Sequence[int], rank: Any, relative: float, unit: float, rng: Any) -> list[Array]:
+        """Parameters that make a small X: noise of size `relative` to a typical entry, `unit`."""
+        return [relative * unit * rng.standard_normal(s) for s in cls.shapes(shape, rank)]
+
+    @classmethod
+    @abstractmethod
+    def put_product(cls, shape: Sequence[int], rank: Any, parameters: list[Array], lines: Sequence[Array]) -> None:
+        """Make the first component, in place, the outer product of `lines` [(I_n,)]."""
+
+    @classmethod
+    def put_sum(
+        cls, shape: Sequence[int], rank: Any, parameters: list[Array], lines: Sequence[Array], unit: float
+    ) -> bool:
+        """Make the first components, in place, the sum of `lines` [(I_n,)], X[i, j, k] = a_i + b_j + c_k, of entries
+        about `unit`; False, and nothing changed, where the rank cannot hold it.
+        """
+        return False
+
+    # --- numbers --------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    @abstractmethod
+    def rank(self) -> Rank: ...
+
+    @property
+    @abstractmethod
+    def parameters(self) -> list[Array]:
+        """All of them, as matrices; see `shapes`."""
+
+    @property
+    def by_mode(self) -> list[Array]:
+        """Those that belong to a mode, (I_n, columns)."""
+        return self.parameters[: self.modes(len(self.shape))]
+
+    @abstractmethod
+    def at(self, indices: Array) -> Array:
+        """Entries at coordinates (k, N), without forming the whole tensor: (k,)."""
+
+    @abstractmethod
+    def norm(self) -> float:
+        """Root of the sum of squares of all entries, without forming them."""
+
+    def full(self) -> Array:
+        """The whole tensor."""
+        from tensorfill.kernels.dense import DenseLayout
+
+        nowhere = np.empty((0, len(self.shape)), dtype=np.int32)
+        return DenseLayout(nowhere, self.shape, self.contraction(self.shape, self.rank)).full(self.parameters)
+
+    def pullback(self, g: Array, indices: Array) -> list[Array]:
+        """Gradient of sum_i g_i x_i over the coordinates (k, N) in every parameter."""
+        from tensorfill.kernels.sampled import SampledLayout
+
+        layout = SampledLayout(indices, self.shape, self.contraction(self.shape, self.rank))
+        return layout.pullback_all(g, self.parameters)
+
+    def with_parameters(self, parameters: Sequence[Array]) -> Self:
+        """The same model with other numbers."""
+        return self.of(self.shape, self.rank, parameters)
+
+    def pack(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Arrays, and a JSON-able rest."""
+        rank = list(self.rank) if isinstance(self.rank, tuple) else self.rank
+        meta = {"model": self.name, "shape": list(self.shape), "rank": rank}
+        return {f"A{n}": A for n, A in enumerate(self.parameters)}, meta
+
+    def components(self) -> tuple[list[Array], Array]:
+        """(columns (I_n, K_n) of each mode that has a parameter, their strengths (modes, K)): the principal directions
+        of each parameter, strongest first. For display only.
+        """
+        columns, strengths = [], []
+        most = max(min(A.shape) for A in self.by_mode)
+        for A in self.by_mode:
+            U, s, _ = np.linalg.svd(np.asarray(A, dtype=np.float64), full_matrices=False)
+            columns.append(U)
+            strengths.append(np.pad(s, (0, most - len(s))))
+        return columns, np.array(strengths)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of shape {self.shape}, rank {self.rank}"
+
+
+def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> Model:
+    """The model that was packed."""
+    rank = tuple(meta["rank"]) if isinstance(meta["rank"], list) else meta["rank"]
+    cls = MODELS[meta["model"]]
+    count = len(cls.shapes(meta["shape"], rank))
+    return cls.of(tuple(meta["shape"]), rank, [arrays[f"A{n}"] for n in range(count)])
+
+
+def in_blocks(indices: Array, width: int, dtype: Any, values: Any) -> Array:
+    """values(part) for parts of the coordinates (k, N), so that few arrays of `width` numbers are formed at a time."""
+    step = max(1, BLOCK // max(width, 1))
+    out = np.empty(len(indices), dtype=dtype)
+    for i in range(0, len(indices), step):
+        out[i : i + step] = values(indices[i : i + step])
+    return out
+
+
+def whole_numbers(rank: Any, counts: tuple[int, ...], words: str) -> tuple[int, ...]:
+    """The ranks as a tuple of as many as `counts` allows; a sentence for anything else."""
+    given = (rank,) if isinstance(rank, int | np.integer) and not isinstance(rank, bool) else rank
+    fits = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) in (1, *counts)
+    if not fits or not all(isinstance(r, int | np.integer) and not isinstance(r, bool) and r >= 1 for r in given):
+        msg = f"rank must be a whole number >= 1, or {words}; got {rank!r}."
+        raise ValueError(msg)
+    return tuple(int(r) for r in given)

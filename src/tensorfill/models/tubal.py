@@ -1,0 +1,128 @@
+"""The tubal model: the t-product X = A * B (Kilmer and Martin 2011), tubes along all modes after the second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.kernels.tubal import TubalContraction, Tube
+from tensorfill.models.base import MODELS, Model, in_blocks
+
+Array = NDArray[Any]
+
+
+@MODELS.register("tubal")
+@dataclass(frozen=True, eq=False, repr=False)
+class Tubal(Model):
+    """Two stacks of tubes, (I_1, R, ...) and (I_2, R, ...), multiplied as matrices whose entries are convolved."""
+
+    ranks_are = "R, the rank of every slice along the tubes in the Fourier domain"
+
+    A: Array
+    B: Array
+
+    def __post_init__(self) -> None:
+        if self.A.ndim < 2 or self.A.shape[1:] != self.B.shape[1:]:
+            msg = f"A and B must have shapes (I_1, R, tubes) and (I_2, R, tubes); got {self.A.shape}, {self.B.shape}."
+            raise ValueError(msg)
+
+    # --- what follows from shape and rank -----------------------------------------------------------------------
+
+    @classmethod
+    def check_rank(cls, shape: Sequence[int], rank: Any) -> int:
+        if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
+            msg = f"rank of a tubal model must be one whole number >= 1; got {rank!r}."
+            raise ValueError(msg)
+        return int(rank)
+
+    @classmethod
+    def shapes(cls, shape: Sequence[int], rank: int) -> list[tuple[int, int]]:
+        return [(length, rank * prod(shape[2:])) for length in shape[:2]]
+
+    @classmethod
+    def modes(cls, ndim: int) -> int:
+        return 2
+
+    @classmethod
+    def contraction(cls, shape: Sequence[int], rank: int) -> TubalContraction:
+        return TubalContraction(shape, rank)
+
+    @classmethod
+    def terms(cls, shape: Sequence[int], rank: int) -> int:
+        return rank * prod(shape[2:])
+
+    @classmethod
+    def of(cls, shape: Sequence[int], rank: int, parameters: Sequence[Array]) -> Self:
+        A, B = (P.reshape(len(P), rank, *shape[2:]) for P in parameters)
+        return cls(A, B)
+
+    @classmethod
+    def free(cls, shape: Sequence[int], rank: int) -> int:
+        """A matrix of tubes and its inverse may be put between the two."""
+        return super().free(shape, rank) - rank * rank * prod(shape[2:])
+
+    @classmethod
+    def put_product(cls, shape: Sequence[int], rank: int, parameters: list[Array], lines: Sequence[Array]) -> None:
+        A, B = (P.reshape(len(P), rank, -1) for P in parameters)
+        along = np.ones(1)
+        for line in lines[2:]:
+            along = np.multiply.outer(along, line).reshape(-1)
+        A[:, 0] = 0.0
+        A[:, 0, 0] = lines[0]  # at the first place of a tube: the unit of convolution
+        B[:, 0] = lines[1][:, None] * along
+
+    @classmethod
+    def put_sum(
+        cls, shape: Sequence[int], rank: int, parameters: list[Array], lines: Sequence[Array], unit: float
+    ) -> bool:
+        if rank < 2:
+            return False
+        A, B = (P.reshape(len(P), rank, -1) for P in parameters)
+        along = np.zeros(1)
+        for line in lines[2:]:
+            along = np.add.outer(along, line).reshape(-1)
+        A[:, :2] = 0.0
+        A[:, 0, 0], A[:, 1, 0] = unit, lines[0] / unit
+        B[:, 0] = (lines[1][:, None] + along) / unit
+        B[:, 1] = unit
+        return True
+
+    # --- numbers --------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.A), len(self.B), *self.A.shape[2:])
+
+    @property
+    def rank(self) -> int:
+        return self.A.shape[1]
+
+    @property
+    def parameters(self) -> list[Array]:
+        return [self.A.reshape(len(self.A), -1), self.B.reshape(len(self.B), -1)]
+
+    def _spectra(self) -> tuple[Tube, Array, Array]:
+        tube = Tube(self.shape[2:])
+        A, B = (tube.forward(P.reshape(len(P), self.rank, -1)) for P in self.parameters)
+        return tube, A, B
+
+    def at(self, indices: Array) -> Array:
+        tube, A, B = self._spectra()
+
+        def values(part: Array) -> Array:
+            tubes = tube.inverse(np.einsum("krf,krf->kf", A[part[:, 0]], B[part[:, 1]]))
+            place = np.ravel_multi_index(tuple(part[:, 2:].T), tube.tube) if tube.tube else 0
+            return tubes[np.arange(len(part)), place]
+
+        return in_blocks(np.asarray(indices), 3 * self.rank * tube.entries, np.result_type(self.A, self.B), values)
+
+    def norm(self) -> float:
+        tube, A, B = self._spectra()
+        grams = [np.einsum("irf,isf->frs", P, P.conj()) for P in (A.astype(complex), B.astype(complex))]
+        squares = np.einsum("frs,frs->f", *grams).real  # of each Fourier slice; by Parseval of X
+        return float(np.sqrt(max(float(squares @ tube.weights), 0.0)))

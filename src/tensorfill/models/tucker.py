@@ -1,0 +1,146 @@
+"""The Tucker model: X = core x_1 A_1 x_2 ... x_N A_N."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.kernels.tucker import TuckerContraction
+from tensorfill.models.base import MODELS, Model, in_blocks, whole_numbers
+
+Array = NDArray[Any]
+
+
+@MODELS.register("tucker")
+@dataclass(frozen=True, eq=False, repr=False)
+class Tucker(Model):
+    """A small core (R_1, ..., R_N), and a factor (I_n, R_n) for every mode."""
+
+    ranks_are = "R_1, ..., R_N, one for each mode; or one number for all, less for shorter modes"
+
+    core: Array
+    factors: Sequence[Array]
+
+    def __post_init__(self) -> None:
+        if self.core.shape != tuple(A.shape[1] for A in self.factors):
+            shapes = [A.shape for A in self.factors]
+            msg = f"the core must have a mode for the columns of each factor {shapes}; got shape {self.core.shape}."
+            raise ValueError(msg)
+
+    # --- what follows from shape and rank -----------------------------------------------------------------------
+
+    @classmethod
+    def check_rank(cls, shape: Sequence[int], rank: Any) -> tuple[int, ...]:
+        N = len(shape)
+        given = whole_numbers(rank, (N,), f"{N} of them, one for each mode")
+        return tuple(min(given[0], length) for length in shape) if len(given) == 1 else given
+
+    @classmethod
+    def shapes(cls, shape: Sequence[int], rank: Sequence[int]) -> list[tuple[int, int]]:
+        return [*zip(shape, rank, strict=True), (rank[0], prod(rank[1:]))]
+
+    @classmethod
+    def others(cls) -> tuple[str, ...]:
+        return ("core",)
+
+    @classmethod
+    def contraction(cls, shape: Sequence[int], rank: Sequence[int]) -> TuckerContraction:
+        return TuckerContraction(shape, rank)
+
+    @classmethod
+    def terms(cls, shape: Sequence[int], rank: Sequence[int]) -> int:
+        return prod(rank)
+
+    @classmethod
+    def of(cls, shape: Sequence[int], rank: Sequence[int], parameters: Sequence[Array]) -> Self:
+        *factors, core = parameters
+        return cls(core.reshape(tuple(rank)), factors)
+
+    @classmethod
+    def free(cls, shape: Sequence[int], rank: Sequence[int]) -> int:
+        """A matrix and its inverse may be put between the core and any factor."""
+        return super().free(shape, rank) - sum(r * r for r in rank)
+
+    @classmethod
+    def noise(cls, shape: Sequence[int], rank: Sequence[int], relative: float, unit: float, rng: Any) -> list[Array]:
+        """Directions of full size and a small core: with both small, neither has a slope to follow."""
+        *factors, core = super().noise(shape, rank, 1.0, unit, rng)
+        return [*factors, relative * core]
+
+    @classmethod
+    def put_product(
+        cls, shape: Sequence[int], rank: Sequence[int], parameters: list[Array], lines: Sequence[Array]
+    ) -> None:
+        *factors, core = parameters
+        size = np.abs(lines[0]).max() or 1.0
+        core[0, 0] = size
+        for n, (A, line) in enumerate(zip(factors, lines, strict=True)):
+            A[:, 0] = line / size if n == 0 else line
+
+    @classmethod
+    def put_sum(
+        cls, shape: Sequence[int], rank: Sequence[int], parameters: list[Array], lines: Sequence[Array], unit: float
+    ) -> bool:
+        """The constant and the line of each mode; the core adds up what has one line and is else constant."""
+        if min(rank) < 2:
+            return False
+        *factors, core = parameters
+        whole = core.reshape(tuple(rank))
+        whole[(slice(0, 2),) * len(rank)] = 0.0
+        for n, (A, line) in enumerate(zip(factors, lines, strict=True)):
+            A[:, 0] = unit
+            A[:, 1] = line / unit ** len(rank)
+            whole[tuple(int(m == n) for m in range(len(rank)))] = unit
+        return True
+
+    # --- numbers --------------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(A.shape[0] for A in self.factors)
+
+    @property
+    def rank(self) -> tuple[int, ...]:
+        return tuple(self.core.shape)
+
+    @property
+    def parameters(self) -> list[Array]:
+        return [*self.factors, self.core.reshape(len(self.core), -1)]
+
+    def at(self, indices: Array) -> Array:
+        def values(part: Array) -> Array:
+            T = self.factors[0][part[:, 0]] @ self.core.reshape(len(self.core), -1)
+            for n, A in enumerate(self.factors[1:], start=1):
+                T = np.matmul(A[part[:, n]][:, None, :], T.reshape(len(part), A.shape[1], -1))[:, 0]
+            return T[:, 0]
+
+        return in_blocks(indices, prod(self.rank[1:]), np.result_type(self.core, *self.factors), values)
+
+    def norm(self) -> float:
+        T = self._orthogonal()[1]
+        return float(np.linalg.norm(T))
+
+    def _orthogonal(self) -> tuple[list[Array], Array]:
+        """(factors with orthonormal columns, core), the same X."""
+        T, out = np.asarray(self.core, dtype=np.float64), []
+        for n, A in enumerate(self.factors):
+            Q, R = np.linalg.qr(np.asarray(A, dtype=np.float64))
+            T = np.moveaxis(np.tensordot(R, T, ([1], [n])), 0, n)
+            out.append(Q)
+        return out, T
+
+    def components(self) -> tuple[list[Array], Array]:
+        """The principal directions of X along each mode."""
+        factors, T = self._orthogonal()
+        columns, strengths = [], []
+        for n, Q in enumerate(factors):
+            U, s, _ = np.linalg.svd(np.moveaxis(T, n, 0).reshape(T.shape[n], -1), full_matrices=False)
+            columns.append(Q @ U)
+            strengths.append(s)
+        most = max(len(s) for s in strengths)
+        return columns, np.array([np.pad(s, (0, most - len(s))) for s in strengths])
