@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from tensorfill.bench import speed
+from tensorfill.bench import speed, speed_models
 
 
 @pytest.mark.parametrize("scatter", speed.SCATTERS)
@@ -19,6 +19,17 @@ def test_the_rivals_compute_what_we_compute(scatter, block):
     assert ours == pytest.approx(value, rel=1e-5)
     for G, H in zip(gradients, others, strict=True):
         np.testing.assert_allclose(G, H, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", ["tt", "tucker"])
+def test_the_loops_for_one_model_compute_what_we_compute(model):
+    rank = {"tt": (2, 3), "tucker": (2, 3, 2)}[model]
+    problem, factors = speed_models.problem_of(model, (6, 5, 4), rank, np.arange(0, 6 * 5 * 4, 3), "sampled")
+    value, gradients = speed_models.by_one_loop(speed_models.single_purpose()[model], problem, factors)
+    ours, others = problem.value_and_grad(factors)
+    assert ours == pytest.approx(value, rel=1e-5)
+    for G, H in zip(gradients, others, strict=True):
+        np.testing.assert_allclose(G, H, rtol=1e-4, atol=1e-5)
 
 
 def test_rows_know_whether_they_reach_their_target():

@@ -47,7 +47,9 @@ class Row:
 
 def run(out_dir: str | Path, quick: bool = False) -> list[Row]:
     """Measure everything, write out_dir/speed.csv, return its rows; `quick`: small sizes, to see that it works."""
-    rows = [*picture(quick), *sparse(quick), *decompositions(quick), *start_up(quick)]
+    from tensorfill.bench import speed_models  # imports Numba
+
+    rows = [*picture(quick), *sparse(quick), *speed_models.measure(quick), *decompositions(quick), *start_up(quick)]
     target = Path(out_dir) / "speed.csv"
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target, "w") as file:
