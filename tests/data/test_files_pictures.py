@@ -132,7 +132,7 @@ def png(pixels, lines, *, interlace=0, extra=b""):
     packed = zlib.compress(bytes(lines))
     half = len(packed) // 2  # in two pieces, as encoders do
     body = chunk(b"IDAT", packed[:half]) + chunk(b"IDAT", packed[half:])
-    return png16.SIGNATURE + chunk(b"IHDR", head) + extra + body + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + extra + body + chunk(b"IEND", b"")
 
 
 def filtered(pixels, kinds):

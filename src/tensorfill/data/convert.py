@@ -17,12 +17,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.exact import check_exact, numbers
 from tensorfill.data.labels import with_positions
+from tensorfill.data.memory import ask
 from tensorfill.data.observations import Observations
 from tensorfill.data.sentinels import asked
 from tensorfill.data.sources import ArraySource, XarraySource
 from tensorfill.data.sources import cast_like as cast_like
 
 Array = NDArray[Any]
+
+SLICE = 64  # bytes of memory for each slice of each mode: a row of a factor of rank 8
 
 
 def observe(
@@ -159,6 +162,8 @@ def from_coo(
         msg = f"values must have one number per row of indices, ({len(where)},); got shape {given.shape}."
         raise ValueError(msg)
     full = _check_shape(where, shape)
+    # whatever is done with them keeps a few numbers for each slice of each mode
+    ask(SLICE * sum(full) + (8 * len(full) + 32) * len(given), f"{len(given):,} entries of a tensor of shape {full}")
     kept = None if weights is None else numbers(weights, "weights").astype(np.float64)
     if kept is not None and kept.shape != given.shape:
         msg = f"weights must have the shape of values, {given.shape}; got {kept.shape}."

@@ -32,6 +32,7 @@ from tensorfill.data.formats.opening import format_of as format_of
 from tensorfill.data.formats.opening import sniff as sniff
 from tensorfill.data.formats.output import naming
 from tensorfill.data.formats.steps import step_note
+from tensorfill.data.memory import limited
 
 
 def read(
@@ -43,6 +44,7 @@ def read(
     missing_value: float | str | None = None,
     format: str | None = None,
     alpha_missing: bool = False,
+    max_memory: int | str | None = None,
 ) -> Loaded:
     """Read a file, or standard input for "-".
 
@@ -55,8 +57,9 @@ def read(
         is missing if all its channels have it); in text tables a text may, too
     format : a name in FORMATS, where the ending does not say it
     alpha_missing : fully transparent pixels are missing
+    max_memory : so much may be taken, "4GB" or a number of bytes; by default half of what is free
     """
-    with naming(path, "read"):
+    with naming(path, "read"), limited(max_memory):
         names = None if dims is None else tuple(dims)
         request = Request(dims=names, value=value, variable=variable, alpha_missing=alpha_missing)
         if isinstance(missing_value, str):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 from typing import IO, Any
 
 import numpy as np
 
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.data.memory import ask
 from tensorfill.data.optional import attempt_import
 from tensorfill.registry import did_you_mean
 
@@ -33,15 +35,34 @@ def choose(names: dict[str, str], wanted: str | None) -> str:
     raise FileError(msg)
 
 
-def no_pickle(file: IO[bytes]) -> Array:
-    """One array in NumPy's own format; objects are refused, since reading them may run code."""
+def no_pickle(file: IO[bytes], length: int) -> Array:
+    """One array in NumPy's own format, of a file of `length` bytes.
+
+    Objects are refused, since reading them may run code; so is an array that the file is too short for.
+    """
     try:
+        shape, _, dtype = _header(file)
+        size = math.prod(shape) * dtype.itemsize
+        if size > length and not dtype.hasobject:
+            msg = f"it is damaged: {length:,} bytes cannot hold the array of shape {shape} that it claims."
+            raise FileError(msg)
+        ask(2 * size, f"an array of shape {shape}")
         return np.lib.format.read_array(file, allow_pickle=False)
     except ValueError as error:
         if "Object arrays" in str(error):
             msg = "it holds Python objects, not numbers; save it as an array of floats or integers."
             raise FileError(msg) from error
         raise
+
+
+def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """(shape, in Fortran's order?, type) that an array in NumPy's format claims; the file is left at its start."""
+    start = file.tell()
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    found = read(file)
+    file.seek(start)
+    return found
 
 
 @FORMATS.register("npy")
@@ -54,7 +75,8 @@ class NPY(Format):
     magic = (b"\x93NUMPY",)
 
     def read(self, request: Request) -> Loaded:
-        values = no_pickle(io.BytesIO(request.bytes()))
+        data = request.bytes()
+        values = no_pickle(io.BytesIO(data), len(data))
         return Loaded("npy", values.shape, values.dtype, values)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
@@ -74,9 +96,10 @@ class NPZ(Format):
     def read(self, request: Request) -> Loaded:
         arrays, packed = {}, False
         with zipfile.ZipFile(io.BytesIO(request.bytes())) as archive:
+            ask(2 * sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
             for entry in archive.infolist():
                 with archive.open(entry) as file:
-                    arrays[entry.filename.removesuffix(".npy")] = no_pickle(file)
+                    arrays[entry.filename.removesuffix(".npy")] = no_pickle(file, entry.file_size)
                 packed |= entry.compress_type != zipfile.ZIP_STORED
         pair = request.variable is None and set(arrays) == {"values", "mask"}
         name = "values" if pair else choose({k: str(a.shape) for k, a in arrays.items()}, request.variable)

@@ -8,6 +8,7 @@ do not name the file: `files.py` puts "cannot read NAME: " or "cannot write NAME
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -50,6 +51,14 @@ class Request:
         """The whole file."""
         assert self.file is not None
         return self.file.read()
+
+    def length(self) -> int:
+        """How many bytes the file has."""
+        assert self.file is not None
+        here = self.file.tell()
+        end = self.file.seek(0, io.SEEK_END)
+        self.file.seek(here)
+        return end
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,6 +251,7 @@ class Format:
     note: ClassVar[str] = ""  # what to tell the user where writing changes observed values
     whole: ClassVar[bool] = False  # does it hold whole numbers only?
     streams: ClassVar[bool] = True  # can it be read from and written to a pipe?
+    cost: ClassVar[float] = 3.0  # bytes of memory for each byte of such a file, unpacked; readers that know more ask more
     options: ClassVar[frozenset[str]] = frozenset()  # which of value, variable, alpha_missing mean something
 
     def read(self, request: Request) -> Loaded:

@@ -14,7 +14,8 @@ import numpy as np
 
 from tensorfill.data.formats import gif
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.data.formats.pictures import loaded_picture, pixels, planes, refuse_cmyk, stack_alpha, to_image
+from tensorfill.data.formats.pictures import ask_room, loaded_picture, pixels, planes, refuse_cmyk, stack_alpha, to_image
+from tensorfill.data.memory import ask
 from tensorfill.data.optional import attempt_import
 
 COLOURS = (2, 5, 6)  # photometric: RGB, CMYK, YCbCr; bands of anything else are measurements
@@ -26,8 +27,11 @@ def frames_of(image: Any) -> tuple[Array, Array | None, bool, list[Any]]:
     parts: list[Array] = []
     alphas: list[Array] = []
     durations: list[Any] = []
-    for k in range(getattr(image, "n_frames", 1)):
+    count = getattr(image, "n_frames", 1)
+    ask_room(image, count)
+    for k in range(count):
         image.seek(k)
+        ask_room(image)  # this one may claim another size
         whole = image.convert("RGBA") if image.format == "GIF" else image  # frames of a GIF differ in mode
         values, alpha = pixels(whole)
         if parts and (values.shape, values.dtype) != (parts[0].shape, parts[0].dtype):
@@ -162,6 +166,7 @@ def _read_tifffile(data: bytes, request: Request) -> Loaded:
         if len(file.series) > 1:
             msg = f"its pages are of {len(file.series)} kinds; a video needs pages of one size and type."
             raise FileError(msg)
+        ask(3 * series.nbytes, f"a picture of shape {series.shape}")
         values = np.array(series.asarray())
         keep = {
             "photometric": page.photometric,

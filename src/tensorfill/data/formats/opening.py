@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tensorfill.data.formats.base import FORMATS, FileError, Format, Loaded, Request
+from tensorfill.data.memory import ask, read_bounded
 
 GZIP = b"\x1f\x8b"
 
@@ -74,7 +75,7 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
     kind = None if format is None else named(format)
     place = Path(path)
     if str(path) == "-":
-        return _load_open(replace(request, file=io.BytesIO(sys.stdin.buffer.read())), kind)
+        return _load_open(replace(request, file=io.BytesIO(read_bounded(sys.stdin.buffer, "what comes in"))), kind)
     if place.is_dir():
         if not is_store(place):
             msg = "it is a directory, and not a Zarr store."
@@ -86,7 +87,8 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
         return FORMATS["zarr"]().read(replace(request, path=place))
     with open(place, "rb") as file:
         if not file.seekable():  # a named pipe, or the shell's <(command)
-            return _load_open(replace(request, file=io.BytesIO(file.read())), kind or format_of(path))
+            piped = io.BytesIO(read_bounded(file, "what comes through it"))
+            return _load_open(replace(request, file=piped), kind or format_of(path))
         return _load_open(replace(request, file=file, path=place), kind or format_of(path))
 
 
@@ -99,7 +101,9 @@ def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
         msg = "it is empty."
         raise FileError(msg)
     if head.startswith(GZIP) and (kind is None or kind.text):
-        request = replace(request, file=io.BytesIO(gzip.decompress(request.file.read())))
+        cost = kind.cost if kind else 2.0
+        with gzip.GzipFile(fileobj=request.file) as packed:
+            request = replace(request, file=io.BytesIO(read_bounded(packed, "unpacked it", cost)))
         assert request.file is not None
         head = request.file.read(4096)
         request.file.seek(0)
@@ -117,6 +121,7 @@ def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
         msg = f"{kind.title} cannot come through a stream; give a file name."
         raise FileError(msg)
     _check_options(kind, request)
+    ask(kind.cost * request.length(), kind.title)
     return kind().read(request)
 
 

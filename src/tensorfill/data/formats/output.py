@@ -14,6 +14,7 @@ from typing import IO, Any
 from tensorfill.data.atomic import OLD, exchanged, replacing, room_beside, sweep
 from tensorfill.data.formats.base import Array, FileError, Format, Loaded
 from tensorfill.data.formats.opening import is_store
+from tensorfill.data.memory import BudgetError
 
 REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -49,7 +50,8 @@ def naming(path: str | Path, verb: str) -> Iterator[None]:
         msg = f"{start}{'there is no such file' if verb != 'write' else reason(error)}."
         raise FileError(msg) from error
     except (ImportError, MemoryError) as error:
-        text = str(error) if isinstance(error, ImportError) else "there is not enough memory for it."
+        told = isinstance(error, ImportError | BudgetError)
+        text = str(error) if told else "there is not enough memory for it."
         raise FileError(start + text) from error
     except OSError as error:
         # without a number it is a library's own word for a damaged file

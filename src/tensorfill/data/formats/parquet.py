@@ -22,6 +22,7 @@ from tensorfill.data.formats.long import (
     writes_long,
 )
 from tensorfill.data.formats.names import first_mode, label_note
+from tensorfill.data.memory import ask
 from tensorfill.data.optional import attempt_import
 
 
@@ -42,13 +43,14 @@ class Parquet(Format):
     def read(self, request: Request) -> Loaded:
         pa, pq = _arrow("reading Parquet")
         # ParquetFile, not read_table: the latter looks for partitions and needs a file system
-        table = pq.ParquetFile(pa.BufferReader(request.bytes())).read()
+        file = pq.ParquetFile(pa.BufferReader(request.bytes()))
+        long = request.dims is not None or request.value is not None
+        ask_table(file.metadata.num_rows, file.metadata.num_columns, long)
+        table = file.read()
         if len(table) == 0:
             msg = "it holds no rows."
             raise FileError(msg)
-        if request.dims is not None or request.value is not None:
-            return _read_long(table, request)
-        return _read_wide(table)
+        return _read_long(table, request) if long else _read_wide(table)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if writes_long(like):
@@ -66,6 +68,11 @@ def _write(sink: IO[bytes], table: Any) -> None:
     out = pa.BufferOutputStream()
     pq.write_table(table, out)
     sink.write(out.getvalue())
+
+
+def ask_table(rows: int, columns: int, long: bool) -> None:
+    """May a table of that size be? Labels of a long one are Python's own objects."""
+    ask(rows * columns * (100 if long else 24), f"a table of {rows:,} rows and {columns} columns")
 
 
 def _is_number(kind: Any) -> bool:

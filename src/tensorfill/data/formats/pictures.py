@@ -12,9 +12,18 @@ from typing import IO, Any
 import numpy as np
 
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.data.memory import ask
 
 DIMS = {"F": "frame", "H": "row", "W": "column", "C": "channel"}
 KEPT = ("icc_profile", "dpi", "exif")  # metadata of a picture that is written back
+
+
+def ask_room(image: Any, frames: int = 1) -> None:
+    """May so many frames of a Pillow image, none of which is unpacked yet, be?"""
+    width, height = image.size
+    deep = 4 if image.mode.startswith(("I", "F")) else max(len(image.getbands()), 3)
+    several = f"{frames} pictures of" if frames > 1 else "a picture of"
+    ask(3 * deep * width * height * frames, f"{several} {width} x {height} pixels")
 
 
 def pixels(image: Any) -> tuple[Array, Array | None]:
@@ -171,6 +180,7 @@ class PNG(Format):
             if getattr(image, "n_frames", 1) > 1:
                 msg = "it is an animated PNG; save it as GIF or multi-page TIFF."
                 raise FileError(msg)
+            ask_room(image)
             values, alpha = pixels(image)
             kept = {k: image.info[k] for k in KEPT if image.info.get(k)}
         return loaded_picture(request, "png", values, alpha, video=False, extra={"save": kept})
@@ -207,6 +217,7 @@ class JPEG(Format):
         from PIL import Image
 
         with Image.open(io.BytesIO(request.bytes()), formats=["JPEG", "MPO"]) as image:
+            ask_room(image)
             values, alpha = pixels(image)
             extra = {"save": {k: image.info[k] for k in KEPT if image.info.get(k)}, "mode": image.mode}
         return loaded_picture(request, "jpeg", values, alpha, video=False, extra=extra)

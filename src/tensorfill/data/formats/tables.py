@@ -40,6 +40,7 @@ class CSV(Format):
     description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); may be gzipped"
     endings = (".csv",)
     text = True
+    cost = 30.0  # a short text is an object of 50 bytes and more to Python
     options = frozenset({"value", "missing_value"})
     delimiter: ClassVar[str] = ","  # of a new table; one that was read keeps its own
 

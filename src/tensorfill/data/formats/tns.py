@@ -24,6 +24,7 @@ class TNS(Format):
     description = "coordinates: one line `i j k value` per known entry, counted from 1; may be gzipped"
     endings = (".tns",)
     text = True
+    cost = 20.0  # eight bytes for each of its numbers, which may be one digit and a space; and copies to sort them
 
     def read(self, request: Request) -> Loaded:
         data = request.bytes()

@@ -16,6 +16,7 @@ import numpy as np
 from tensorfill.data.formats.arrays import choose
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.data.formats.long import dim_names
+from tensorfill.data.memory import ask
 from tensorfill.data.optional import attempt_import
 
 
@@ -155,6 +156,7 @@ class Zarr(Format):
         assert request.path is not None
         version, consolidated = _version(request.path)
         with xr.open_dataset(request.path, engine="zarr", chunks=None, consolidated=consolidated) as store:
+            ask(2 * store.nbytes, "what is in it, unpacked,")
             dataset = store.load()
         return loaded_dataset("zarr", dataset, request, {"zarr_format": version})
 
