@@ -254,6 +254,11 @@ class Format:
     cost: ClassVar[float] = 3.0  # bytes of memory for each byte of such a file, unpacked; readers that know more ask more
     options: ClassVar[frozenset[str]] = frozenset()  # which of value, variable, alpha_missing mean something
 
+    @classmethod
+    def begins(cls, head: bytes) -> bool:
+        """May a file that starts with these bytes be one?"""
+        return bool(cls.magic) and head.startswith(cls.magic)
+
     def read(self, request: Request) -> Loaded:
         """The file's contents."""
         raise NotImplementedError

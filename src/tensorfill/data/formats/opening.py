@@ -28,7 +28,7 @@ def format_of(path: str | Path) -> type[Format] | None:
 def sniff(head: bytes) -> type[Format] | None:
     """The format that the first bytes of a file say; text is a .tns if its first line is numbers between spaces."""
     for _, kind in FORMATS.items():
-        if kind.magic and head.startswith(kind.magic):
+        if kind.begins(head):
             return kind
     if not head or b"\0" in head:
         return None
@@ -112,7 +112,8 @@ def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
     if kind is None:
         msg = f"its format is not known; say it with --format ({', '.join(FORMATS)})."
         raise FileError(msg)
-    wrong = (kind.magic and seen is not kind and kind.name != "mat") or (kind.text and (seen is None or not seen.text))
+    foreign = kind.magic and not kind.begins(head) and kind.name != "mat"  # MATLAB's version 4 has no start of its own
+    wrong = foreign or (kind.text and (seen is None or not seen.text))
     if wrong or kind.name == "zarr":
         found = f"; it looks like {seen.title}" if seen and not seen.text else ""
         msg = f"it is not {kind.title}{found}."

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tensorfill.data.atomic import OLD, exchanged, replacing, room_beside, sweep
+from tensorfill.data.formats.apart import remember
 from tensorfill.data.formats.base import Array, FileError, Format, Loaded
 from tensorfill.data.formats.opening import is_store
 from tensorfill.data.memory import BudgetError
@@ -97,6 +98,7 @@ def write_file(path: Path, write: Callable[[Any], None]) -> None:
         write(Sink(file))
     if mode is not None:
         os.chmod(target, mode)
+    remember(target)
     _sync(target.parent)
 
 
@@ -137,6 +139,7 @@ def replacing_path(path: Path, *, store: bool) -> Iterator[Path]:
             _take_place(new, target, Path(room) / OLD)
         else:
             os.replace(new, target)
+    remember(target)
     _sync(target.parent)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfill.data.formats.apart import read_apart
 from tensorfill.data.formats.arrays import choose
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.data.formats.long import dim_names
@@ -110,9 +111,11 @@ class NetCDF(Format):
         if engine == "h5netcdf":
             for module in ("h5netcdf", "h5py"):
                 attempt_import(module, "reading NetCDF 4", "xarray")
-        with xr.open_dataset(request.path, engine=engine) as file:
-            dataset = file.load()
-        return loaded_dataset("netcdf", dataset, request, {"engine": engine})
+        raw = read_apart("netcdf", request, engine=engine)
+        variables = {name: xr.Variable(*parts) for name, parts in raw["variables"].items()}
+        dataset = xr.Dataset(variables, attrs=raw["attrs"])
+        dataset.encoding = raw["encoding"]
+        return loaded_dataset("netcdf", xr.decode_cf(dataset), request, {"engine": engine})
 
     def write_path(self, path: Path, array: Array, like: Loaded) -> None:
         engine = like.extra.get("engine") or _engine()
@@ -128,6 +131,30 @@ class NetCDF(Format):
             version = 3 if engine == "scipy" else 4
             msg = f"NetCDF {version} cannot hold these {array.dtype} values; write .zarr or .npy instead."
             raise FileError(msg) from error
+
+
+def raw_of(source: str, engine: str) -> dict[str, Any]:
+    """The variables of a NetCDF file as they are stored: {name: (dims, values, attributes, encoding)}."""
+    import xarray as xr
+
+    if engine == "h5netcdf":
+        from tensorfill.data.formats.hdf5 import opened
+
+        with opened(source, "reading NetCDF 4"):
+            pass  # refuses what reaches into other files
+    with xr.open_dataset(source, engine=engine, decode_cf=False) as file:
+        ask(2 * file.nbytes, "what is in it, unpacked,")
+        variables = {
+            str(name): (tuple(map(str, v.dims)), np.asarray(v.values), dict(v.attrs), _plain(v.encoding))
+            for name, v in file.variables.items()
+        }
+        return {"variables": variables, "attrs": dict(file.attrs), "encoding": _plain(file.encoding)}
+
+
+def _plain(encoding: Any) -> dict[str, Any]:
+    """How values are stored, as plain values; the types of text and the like, which are none, are found again."""
+    kept = (bool, int, float, str, tuple, list, set, np.dtype, np.generic, np.ndarray, type(None))
+    return {k: v for k, v in encoding.items() if isinstance(v, kept)}
 
 
 def _engine() -> str:

@@ -1,0 +1,215 @@
+"""Files that can bring down the library that reads them (MATLAB, NetCDF 4, HDF5) are read in a process of their own,
+within limits of time and memory: the worst that a damaged one can do is a sentence.
+
+Design: one helper process for as long as this one lives, started when it is first needed; it reads each file in a fork.
+What comes back is plain values and arrays, and nothing else is unpacked. A file that this process has written itself
+is read at home.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+from tensorfill.data.formats.base import FileError, Request
+from tensorfill.data.formats.worker import END, LENGTH, tasks
+from tensorfill.data.memory import BudgetError, ask, budget
+
+SECONDS = 8.0  # for any file, and one more for each
+PER_SECOND = 4e6  # bytes of it
+START = 60.0  # for the helper to come up on a busy machine
+GONE = "it is damaged: the library that reads it {how}."
+
+# what a plain answer is made of, besides Python's own types
+ALLOWED = {
+    "numpy": {"ndarray", "dtype"},
+    "numpy._core.multiarray": {"_reconstruct", "scalar"},
+    "numpy.core.multiarray": {"_reconstruct", "scalar"},
+    "numpy._core.numeric": {"_frombuffer"},
+    "numpy.core.numeric": {"_frombuffer"},
+    "scipy.io.matlab._mio5_params": {"MatlabFunction", "MatlabObject", "MatlabOpaque"},
+    "scipy.sparse._csc": {"csc_matrix", "csc_array"},
+}
+
+_own: dict[str, tuple[int, int, int]] = {}  # files that this process wrote, as they were then
+_lock = threading.Lock()
+
+
+class Plain(pickle.Unpickler):
+    """Unpacks arrays and plain values, and refuses anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if name in ALLOWED.get(module, ()):
+            return super().find_class(module, name)
+        msg = f"{module}.{name} is no plain value"
+        raise pickle.UnpicklingError(msg)
+
+
+def remember(path: Path) -> None:
+    """This process has written that file."""
+    _own[os.path.realpath(path)] = _print_of(path)
+
+
+def _print_of(path: str | Path) -> tuple[int, int, int]:
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def is_own(path: str | Path | None) -> bool:
+    """Is it a file that this process has written, and nobody since?"""
+    return path is not None and _own.get(os.path.realpath(path)) == _print_of(path)
+
+
+def read_apart(task: str, request: Request, **options: Any) -> Any:
+    """What `tasks()[task](path or bytes, **options)` gives, from a process of its own."""
+    if is_own(request.path) or not sys.executable:
+        return tasks()[task](request.bytes() if request.path is None else str(request.path), **options)
+    size = request.length()
+    seconds = SECONDS + size / PER_SECOND
+    data = request.bytes() if request.path is None else b""
+    path = None if request.path is None else os.path.abspath(request.path)
+    order = {"task": task, "path": path, "length": len(data), "options": options}
+    with _lock:
+        result = _helper().ask({**order, "limit": budget(), "seconds": seconds}, data, seconds)
+    kind, value = result
+    if kind == "ok":
+        return value
+    kinds = {"FileError": FileError, "ImportError": ImportError, "BudgetError": BudgetError, "MemoryError": MemoryError}
+    raise kinds.get(kind, ValueError)(value)
+
+
+class Helper:
+    """The helper process."""
+
+    def __init__(self) -> None:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from tensorfill.data.formats.worker import serve; serve()"
+        quiet = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HDF5_USE_FILE_LOCKING": "FALSE"}
+        self.pid = os.getpid()
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **quiet},
+            start_new_session=True,  # Ctrl-C is for us; and its forks end with it
+        )
+        self.started = False
+
+    def ask(self, order: dict[str, Any], data: bytes, seconds: float) -> tuple[str, Any]:
+        """Send a request and wait for the answer; whatever happens to the helper is a FileError."""
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            self.stop()
+
+        timer = threading.Timer(seconds if self.started else seconds + START, stop)
+        timer.start()
+        try:
+            assert self.process.stdin is not None
+            assert self.process.stdout is not None
+            self.process.stdin.write(json.dumps(order).encode() + b"\n" + data)
+            self.process.stdin.flush()
+            result = _received(self.process.stdout)
+            self.started = True
+            return result
+        except FileError:
+            raise
+        except BaseException as error:  # also Ctrl-C: what is half received cannot be gone on from
+            self.stop()
+            if not isinstance(error, OSError | EOFError | pickle.UnpicklingError):
+                raise
+            how = f"did not come to an end in {seconds:.0f} seconds" if late.is_set() else "broke down"
+            raise FileError(GONE.format(how=how)) from error
+        finally:
+            timer.cancel()
+
+    def stop(self) -> None:
+        """End the helper and its fork."""
+        try:
+            if hasattr(os, "killpg"):
+                os.killpg(self.process.pid, 9)
+            else:
+                self.process.kill()
+        except (ProcessLookupError, PermissionError):
+            pass
+
+    def close(self) -> None:
+        """The same, and leave nothing open."""
+        self.stop()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:
+                    pass
+        self.process.wait()
+
+    @property
+    def alive(self) -> bool:
+        return self.pid == os.getpid() and self.process.poll() is None
+
+
+_current: list[Helper] = []
+
+
+def _helper() -> Helper:
+    """The helper that there is, or a new one."""
+    if _current and not _current[0].alive:
+        old = _current.pop()
+        if old.pid == os.getpid():  # a fork of us must leave the helper to its parent
+            old.close()
+    if not _current:
+        _current.append(Helper())
+        atexit.register(_leave)
+    return _current[0]
+
+
+def _leave() -> None:
+    if _current and _current[0].pid == os.getpid():
+        _current.pop().close()
+
+
+def _received(stream: IO[bytes]) -> tuple[str, Any]:
+    """One answer."""
+    count = _number(stream)
+    if count == END:
+        raise FileError(GONE.format(how=_how(_number(stream))))
+    lengths = [_number(stream) for _ in range(count)]
+    ask(sum(lengths), "what is in it, unpacked,")
+    head, *arrays = (_exactly(stream, length) for length in lengths)
+    if _number(stream) != END:
+        raise EOFError
+    _number(stream)
+    kind, value = Plain(io.BytesIO(head), buffers=arrays).load()
+    return kind, value
+
+
+def _how(code: int) -> str:
+    """How a fork ended that said nothing: the number that `waitpid` gives."""
+    killed = code & 127
+    return "takes too long" if killed == 24 else f"broke down (signal {killed})" if killed else "ran out of memory"
+
+
+def _number(stream: IO[bytes]) -> int:
+    return int(LENGTH.unpack(_exactly(stream, LENGTH.size))[0])
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytearray:
+    """So many bytes, which arrays may go on using."""
+    out = bytearray(length)
+    view, at = memoryview(out), 0
+    while at < length:
+        count = stream.readinto(view[at:])  # type: ignore[attr-defined]
+        if not count:
+            raise EOFError
+        at += count
+    return out
