@@ -314,7 +314,11 @@ OUT = ("-o", "old.png")
 TRY = "Try: tensorfill complete --help"
 BAD = {  # what: (arguments of complete, exit code, the sentence)
     "no file": (("no.png", *OUT), 1, "cannot read no.png: there is no such file."),
-    "a directory": (("folder", *OUT), 1, "cannot read folder: it is a directory, and not a Zarr store."),
+    "a directory": (
+        ("folder", *OUT),
+        1,
+        "cannot read folder: it is a directory, and neither a Zarr store nor a DICOM series.",
+    ),
     "an empty file": (("empty.png", *OUT), 1, "cannot read empty.png: it is empty."),
     "another kind of file": (("text.png", *OUT), 1, "cannot read text.png: it is not a PNG picture."),
     "complex numbers": (

@@ -22,6 +22,7 @@ COLOUR = RNG.integers(0, 256, (6, 7, 3), dtype=np.uint8)
 VIDEO = RNG.integers(0, 256, (4, 6, 7, 3), dtype=np.uint8)
 FLOATS = RNG.standard_normal((3, 4, 2))
 COUNTS = RNG.integers(0, 50, (3, 4, 2))
+SLICES = RNG.integers(0, 4096, (3, 6, 7), dtype=np.uint16)
 
 
 # --- one example per format: make(path) writes it with another library, get(path) reads it with one ----------------
@@ -146,6 +147,145 @@ def get_tns(path):
     return out
 
 
+def make_hdf5(path):
+    import h5py
+
+    with h5py.File(path, "w") as file:
+        values = file.create_dataset("runs/first", data=FLOATS)
+        values.attrs["units"] = "K"
+        file["runs/note"] = "hello"
+        file["y"] = [9.5, 8.0, 7.0, 1.0]
+        file["y"].make_scale("y")
+        values.dims[1].attach_scale(file["y"])
+        values.dims[0].label = "time"
+
+
+def get_hdf5(path):
+    import h5py
+
+    with h5py.File(path) as file:
+        assert file["runs/note"][()] == b"hello"
+        assert file["runs/first"].attrs["units"] == "K"
+        assert file["runs/first"].dims[0].label == "time"
+        np.testing.assert_array_equal(file["runs/first"].dims[1][0], [9.5, 8.0, 7.0, 1.0])
+        return file["runs/first"][()]
+
+
+def make_feather(path):
+    import pyarrow as pa
+    from pyarrow import feather
+
+    i, j = np.indices((6, 7)).reshape(2, -1)
+    feather.write_feather(pa.table({"a": i, "b": [f"s{k}" for k in j], "v": GREY.ravel()}), path)
+
+
+def get_feather(path):
+    from pyarrow import feather
+
+    table = feather.read_table(path)
+    out = np.full((6, 7), -1)
+    out[table["a"].to_numpy(), [int(s[1:]) for s in table["b"].to_pylist()]] = table["v"].to_numpy()
+    return out
+
+
+def make_json(path):
+    records = [{"a": i, "b": f"s{j}", "unit": "kg", "v": int(GREY[i, j])} for i in range(6) for j in range(7)]
+    path.write_text(json.dumps(records))
+
+
+def get_json(path):
+    out = np.full((6, 7), -1)
+    for row in json.loads(path.read_text()):
+        assert row["unit"] == "kg"
+        out[row["a"], int(row["b"][1:])] = row["v"]
+    return out
+
+
+def make_xlsx(path):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["site", *range(2001, 2008)])
+    for k, row in enumerate(GREY.tolist()):
+        book.active.append([f"s{k}", *row])
+    book.active.title = "counts"
+    book.create_sheet("notes")["A1"] = "hello"
+    book.save(path)
+
+
+def get_xlsx(path):
+    import openpyxl
+
+    book = openpyxl.load_workbook(path)
+    assert book["notes"]["A1"].value == "hello"
+    header, *rows = book["counts"].iter_rows(values_only=True)
+    assert header == ("site", *range(2001, 2008))
+    return np.array([row[1:] for row in rows])
+
+
+def make_nifti(path):
+    import nibabel
+
+    nibabel.save(nibabel.Nifti1Image(FLOATS, np.diag([2.0, 3.0, 4.0, 1.0])), path)
+
+
+def get_nifti(path):
+    import nibabel
+
+    image = nibabel.load(path)
+    np.testing.assert_array_equal(image.affine, np.diag([2.0, 3.0, 4.0, 1.0]))
+    return np.array(image.dataobj[...])
+
+
+def make_dicom(path):
+    """A series of three slices, whose names are not in their order."""
+    from pydicom.dataset import Dataset, FileMetaDataset
+    from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian, generate_uid
+
+    path.mkdir()
+    for k in range(3):
+        part = Dataset()
+        part.file_meta = FileMetaDataset()
+        part.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
+        part.SOPClassUID = part.file_meta.MediaStorageSOPClassUID = CTImageStorage
+        part.SOPInstanceUID = part.file_meta.MediaStorageSOPInstanceUID = generate_uid(entropy_srcs=[str(k)])
+        part.SeriesInstanceUID, part.InstanceNumber, part.PatientName = "1.2.3", k + 1, "Doe^J"
+        part.ImagePositionPatient, part.ImageOrientationPatient = [0, 0, 5 * k], [1, 0, 0, 0, 1, 0]
+        part.Rows, part.Columns, part.SamplesPerPixel, part.PhotometricInterpretation = 6, 7, 1, "MONOCHROME2"
+        part.BitsAllocated, part.BitsStored, part.HighBit, part.PixelRepresentation = 16, 12, 11, 0
+        part.PixelData = SLICES[k].tobytes()
+        part.save_as(path / f"{9 - k}.dcm", enforce_file_format=True)
+
+
+def get_dicom(path):
+    import pydicom
+
+    parts = sorted((pydicom.dcmread(item) for item in path.iterdir()), key=lambda part: part.InstanceNumber)
+    assert all(part.PatientName == "Doe^J" for part in parts)
+    return np.stack([part.pixel_array for part in parts])
+
+
+def make_film(path):
+    import av
+
+    ramp = np.linspace(0, 200, 16 * 24).reshape(16, 24)
+    with av.open(path, "w") as container:
+        stream = container.add_stream("libx264", rate=12, options={"crf": "12"})
+        stream.width, stream.height, stream.pix_fmt = 24, 16, "yuv420p"
+        for k in range(5):
+            picture = np.stack([ramp + 9 * k, ramp, 255 - ramp], axis=-1).astype(np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+        container.mux(stream.encode(None))
+
+
+def get_film(path):
+    import av
+
+    with av.open(path) as container:
+        assert container.streams.video[0].average_rate == 12
+        return np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])
+
+
 EXAMPLES = {  # format: (ending, make, values, get, options of read)
     "png": (".png", lambda p: Image.fromarray(COLOUR).save(p), COLOUR, get_picture, {}),
     "jpeg": (".jpg", lambda p: Image.fromarray(COLOUR).save(p, quality=100), None, get_picture, {}),
@@ -172,6 +312,13 @@ EXAMPLES = {  # format: (ending, make, values, get, options of read)
         {"variable": "t"},
     ),
     "tns": (".tns", make_tns, COUNTS, get_tns, {}),
+    "hdf5": (".h5", make_hdf5, FLOATS, get_hdf5, {}),
+    "feather": (".feather", make_feather, GREY, get_feather, {"dims": ["a", "b"]}),
+    "json": (".json", make_json, GREY, get_json, {"dims": ["a", "b"], "value": "v"}),
+    "xlsx": (".xlsx", make_xlsx, GREY, get_xlsx, {}),
+    "nifti": (".nii", make_nifti, FLOATS, get_nifti, {}),
+    "dicom": (".dcm", make_dicom, SLICES, get_dicom, {}),
+    "video": (".mp4", make_film, None, get_film, {}),
 }
 
 
@@ -207,7 +354,7 @@ def test_round_trip(name, tmp_path):
     expected = values.copy()
     expected[(0,) * expected.ndim] = 3 if values.dtype.kind in "iu" else 3.4
     if FORMATS[name].note:
-        np.testing.assert_allclose(get(out).astype(float), expected, atol=12 if name == "jpeg" else 0)
+        np.testing.assert_allclose(get(out).astype(float), expected, atol={"jpeg": 12, "video": 40}.get(name, 0))
     else:
         np.testing.assert_array_equal(get(out), expected)
     again = read(out, **options)
@@ -218,8 +365,11 @@ def test_round_trip(name, tmp_path):
         assert obs.dims == loaded.dims
 
 
+SIMILAR = ("jpeg", "npz", "mat", "zarr", "tsv", "hdf5", "feather", "json", "nifti", "video")  # to others, as sources
+
+
 @pytest.mark.parametrize("target", EXAMPLES)
-@pytest.mark.parametrize("source", [name for name in EXAMPLES if name not in ("jpeg", "npz", "mat", "zarr", "tsv")])
+@pytest.mark.parametrize("source", [name for name in EXAMPLES if name not in SIMILAR])
 def test_any_format_into_any_other(source, target, tmp_path):
     """Either the numbers arrive, or one sentence says why they cannot."""
     ending, make, _, _, options = EXAMPLES[source]
@@ -236,12 +386,12 @@ def test_any_format_into_any_other(source, target, tmp_path):
     if sentence:
         assert sentence.startswith(f"cannot write {out}: ")
         assert "\n" not in sentence
-        assert target in ("png", "jpeg", "gif")
+        assert target in ("png", "jpeg", "gif", "video", "dicom")
         assert not out.exists()
         return
-    if target in ("jpeg", "gif"):
+    if target in ("jpeg", "gif", "video"):
         return
-    long = target in ("csv", "tsv", "parquet") and (len(loaded.shape) > 2 or loaded.coordinate)
+    long = target in ("csv", "tsv", "parquet", "feather", "xlsx") and (len(loaded.shape) > 2 or loaded.coordinate)
     named = target in ("npz", "mat", "netcdf", "zarr")
     columns = {"dims": list(loaded.dims or (f"mode{n}" for n in range(values.ndim)))} if long else {}
     if long:
@@ -495,7 +645,7 @@ def test_streams(name, tmp_path, monkeypatch):
     write("-", dense(loaded), loaded)
     (tmp_path / f"out{ending}").write_bytes(out.getvalue())
     expected = get(tmp_path / f"in{ending}").astype(float)
-    np.testing.assert_allclose(get(tmp_path / f"out{ending}"), expected, atol=12 if name == "jpeg" else 0)
+    np.testing.assert_allclose(get(tmp_path / f"out{ending}"), expected, atol={"jpeg": 12, "video": 40}.get(name, 0))
 
 
 def test_named_pipe(tmp_path):

@@ -145,7 +145,12 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
     ("a.nc", picture("PNG"), {}, "it is not a NetCDF file; it looks like a PNG picture."),
     ("a.zarr", b"x", {}, "it is not a Zarr store."),
     ("a.parquet", npy(np.ones((2, 2))), {}, "it is not a Parquet table; it looks like a NumPy array."),
-    ("a.unknown", b"\0\1\2", {}, f"its format is not known; say it with --format ({', '.join(FORMATS)})."),
+    (
+        "a.unknown",
+        b"\0\1\2",
+        {},
+        f"the ending .unknown is not known, nor is how it starts; say what it is with --format ({', '.join(FORMATS)}).",
+    ),
     ("a.png", picture("PNG"), {"format": "pmg"}, None),
 ]
 
@@ -190,7 +195,7 @@ def test_files_that_are_not_there(tmp_path):
         read(tmp_path / "a.png")
     with pytest.raises(FileError, match=r"cannot read mask \S+m.png: there is no such file\.$"):
         read_mask(tmp_path / "m.png", (2, 2))
-    with pytest.raises(FileError, match=r"it is a directory, and not a Zarr store\.$"):
+    with pytest.raises(FileError, match=r"it is a directory, and neither a Zarr store nor a DICOM series\.$"):
         read(tmp_path)
 
 
@@ -258,6 +263,32 @@ def test_bad_masks(contents, shape, sentence, tmp_path):
             "h5py",
             "a MATLAB 7.3 file needs h5py; install it with: pip install 'tensorfill[xarray]'",
         ),
+        ("a.h5", b"\x89HDF....", "h5py", "reading HDF5 needs h5py; install it with: pip install 'tensorfill[xarray]'"),
+        (
+            "a.feather",
+            b"ARROW1..",
+            "pyarrow",
+            "reading Feather needs pyarrow; install it with: pip install 'tensorfill[pandas]'",
+        ),
+        (
+            "a.xlsx",
+            b"PK\x03\x04...xl/...",
+            "openpyxl",
+            "reading Excel needs openpyxl; install it with: pip install 'tensorfill[excel]'",
+        ),
+        (
+            "a.nii",
+            bytes(344) + b"n+1\0",
+            "nibabel",
+            "reading NIfTI needs nibabel; install it with: pip install 'tensorfill[medical]'",
+        ),
+        (
+            "a.dcm",
+            bytes(128) + b"DICM",
+            "pydicom",
+            "reading DICOM needs pydicom; install it with: pip install 'tensorfill[medical]'",
+        ),
+        ("a.mp4", b"....ftyp....", "av", "reading films needs av; install it with: pip install 'tensorfill[video]'"),
     ],
 )
 def test_a_missing_library_is_named(name, contents, module, sentence, tmp_path, monkeypatch):
@@ -291,7 +322,7 @@ def test_bad_outputs(loaded, tmp_path):
         "no/where/out.png": f"the directory {tmp_path / 'no/where'} does not exist.",
         "folder.png": "it is a directory.",
         "folder.zarr": "it is a directory that holds other files.",
-        "file.zarr": "there is a file of that name, and a Zarr store is a directory.",
+        "file.zarr": "there is a file of that name, and a directory is to be written.",
     }
     for name, sentence in bad.items():
         with pytest.raises(FileError) as caught:

@@ -133,7 +133,7 @@ def write(
     with naming(path, "write"):
         kind = choose_out(path, like, format)
         if kind.streams:
-            packed = kind.text and str(path).lower().endswith(".gz")
+            packed = (kind.text or kind.packs) and str(path).lower().endswith(".gz")
 
             def fill(sink: IO[bytes]) -> None:
                 target: Any = gzip.GzipFile("", "wb", 6, sink, mtime=0) if packed else sink
@@ -154,7 +154,7 @@ def write(
         if str(path) == "-":
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)
-        with output.replacing_path(Path(path), store=kind.name == "zarr") as place:
+        with output.replacing_path(Path(path), store=kind.makes_store(like)) as place:
             kind.write_path(place, values, like)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 SHARE = 0.5  # of what is free: the rest is for what a library takes besides, and for everybody else
 SMALL = 2**25  # 32 MiB are given without looking, unless a limit was set
@@ -79,7 +79,7 @@ def ask(need: float, what: str) -> None:
     raise BudgetError(msg)
 
 
-def read_bounded(stream: IO[bytes], what: str, times: float = 1.0) -> bytes:
+def read_bounded(stream: Any, what: str, times: float = 1.0) -> bytes:
     """All of a stream whose length is not known, as long as `times` its length may be taken."""
     parts, total = [], 0
     while part := stream.read(CHUNK):
@@ -122,7 +122,10 @@ def _linux() -> int | None:
 def _container() -> Iterator[int]:
     """What control groups leave, each as far as it says: versions 2 and 1, and 2^63 so that there is one."""
     yield 2**63
-    for most, used in (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes")):
+    for most, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
         root = Path("/sys/fs/cgroup")
         try:
             yield int((root / most).read_text()) - int((root / used).read_text())

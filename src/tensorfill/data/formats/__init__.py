@@ -4,13 +4,19 @@ Design: nothing here imports an optional or slow library before a file needs it.
 """
 
 from tensorfill.data.formats import arrays as arrays
+from tensorfill.data.formats import dicom as dicom
+from tensorfill.data.formats import jsons as jsons
 from tensorfill.data.formats import mat as mat
 from tensorfill.data.formats import movies as movies
+from tensorfill.data.formats import nifti as nifti
 from tensorfill.data.formats import parquet as parquet
 from tensorfill.data.formats import pictures as pictures
 from tensorfill.data.formats import tables as tables
 from tensorfill.data.formats import tns as tns
-from tensorfill.data.formats import xarrays as xarrays  # isort: skip
+from tensorfill.data.formats import video as video
+from tensorfill.data.formats import xarrays as xarrays
+from tensorfill.data.formats import xlsx as xlsx
+
 from tensorfill.data.formats import hdf5 as hdf5  # isort: skip  after NetCDF, which starts the same
 from tensorfill.data.formats.base import FORMATS as FORMATS
 from tensorfill.data.formats.base import FileError as FileError

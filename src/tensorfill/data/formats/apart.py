@@ -16,16 +16,17 @@ import pickle
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from tensorfill.data.formats.base import FileError, Request
-from tensorfill.data.formats.worker import END, LENGTH, tasks
+from tensorfill.data.formats.worker import END, LENGTH, READY, tasks
 from tensorfill.data.memory import BudgetError, ask, budget
 
 SECONDS = 8.0  # for any file, and one more for each
 PER_SECOND = 4e6  # bytes of it
-START = 60.0  # for the helper to come up on a busy machine
+START = 120.0  # for the helper to load its libraries on a busy machine
 GONE = "it is damaged: the library that reads it {how}."
 
 # what a plain answer is made of, besides Python's own types
@@ -54,7 +55,7 @@ class Plain(pickle.Unpickler):
 
 
 def remember(path: Path) -> None:
-    """This process has written that file."""
+    """Take note that this process has written that file."""
     _own[os.path.realpath(path)] = _print_of(path)
 
 
@@ -101,7 +102,6 @@ class Helper:
             env={**os.environ, **quiet},
             start_new_session=True,  # Ctrl-C is for us; and its forks end with it
         )
-        self.started = False
 
     def ask(self, order: dict[str, Any], data: bytes, seconds: float) -> tuple[str, Any]:
         """Send a request and wait for the answer; whatever happens to the helper is a FileError."""
@@ -111,16 +111,19 @@ class Helper:
             late.set()
             self.stop()
 
-        timer = threading.Timer(seconds if self.started else seconds + START, stop)
+        timer = threading.Timer(START, stop)
         timer.start()
         try:
             assert self.process.stdin is not None
             assert self.process.stdout is not None
             self.process.stdin.write(json.dumps(order).encode() + b"\n" + data)
             self.process.stdin.flush()
-            result = _received(self.process.stdout)
-            self.started = True
-            return result
+            if _number(self.process.stdout) != READY:
+                raise EOFError
+            timer.cancel()
+            timer = threading.Timer(seconds, stop)
+            timer.start()
+            return _received(self.process.stdout)
         except FileError:
             raise
         except BaseException as error:  # also Ctrl-C: what is half received cannot be gone on from
@@ -147,10 +150,8 @@ class Helper:
         self.stop()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                try:
+                with suppress(OSError):
                     pipe.close()
-                except OSError:
-                    pass
         self.process.wait()
 
     @property

@@ -13,6 +13,7 @@ from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Load
 from tensorfill.data.memory import ask
 from tensorfill.registry import did_you_mean
 
+
 def choose(names: dict[str, str], wanted: str | None) -> str:
     """The variable to complete: the wanted one, or the only one. `names` maps each to its shape, for the sentence."""
     if wanted is not None:
@@ -87,6 +88,11 @@ class NPZ(Format):
     endings = (".npz",)
     magic = (b"PK\x03\x04", b"PK\x05\x06")
     options = frozenset({"variable"})
+
+    @classmethod
+    def begins(cls, head: bytes) -> bool:
+        name = head[30 : 30 + int.from_bytes(head[26:28], "little")]  # of the first file in the archive
+        return head.startswith(b"PK\x05\x06") or (super().begins(head) and name.endswith(b".npy"))
 
     def read(self, request: Request) -> Loaded:
         arrays, packed = {}, False

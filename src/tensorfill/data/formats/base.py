@@ -248,10 +248,12 @@ class Format:
     endings: ClassVar[tuple[str, ...]]
     magic: ClassVar[tuple[bytes, ...]] = ()  # how such a file starts
     text: ClassVar[bool] = False  # text, possibly gzipped
+    packs: ClassVar[bool] = False  # not text, and possibly gzipped all the same
+    store: ClassVar[bool] = False  # may it be a directory?
     note: ClassVar[str] = ""  # what to tell the user where writing changes observed values
     whole: ClassVar[bool] = False  # does it hold whole numbers only?
     streams: ClassVar[bool] = True  # can it be read from and written to a pipe?
-    cost: ClassVar[float] = 3.0  # bytes of memory for each byte of such a file, unpacked; readers that know more ask more
+    cost: ClassVar[float] = 3.0  # bytes of memory for each byte of the file; readers that know more ask more
     options: ClassVar[frozenset[str]] = frozenset()  # which of value, variable, alpha_missing mean something
 
     @classmethod
@@ -259,9 +261,23 @@ class Format:
         """May a file that starts with these bytes be one?"""
         return bool(cls.magic) and head.startswith(cls.magic)
 
+    @classmethod
+    def looks(cls, head: bytes) -> bool:
+        """Is it one, as far as these first bytes tell, where no ending says it?"""
+        return cls.begins(head)
+
+    @classmethod
+    def is_store(cls, path: Path) -> bool:
+        """Is this directory one?"""
+        return False
+
     def read(self, request: Request) -> Loaded:
         """The file's contents."""
         raise NotImplementedError
+
+    def makes_store(self, like: Loaded) -> bool:
+        """Will the answer be a directory?"""
+        return self.store
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         """Write a dense array, already in the file's type (`Loaded.restore`)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from tensorfill.data.formats.base import Array, FileError, texts
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", "\u2013", "\u2014"})  # also long dashes
 OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 TRUE = frozenset({"yes", "true"})
+COMMA = re.compile(r"[+-]?(?:\d*|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?")
 WHOLE = re.compile(r"[+-]?\d+")
 
 
@@ -25,14 +26,22 @@ class Notation:
     ----------
     missing : texts that mean missing, in lower case
     words : its words for (no, yes), where all its values are such words; else None
+    comma : are decimals written with a comma (3,14), and thousands with points (1.234,5)?
     """
 
     missing: frozenset[str] = MISSING
     words: tuple[str, str] | None = None
+    comma: bool = False
 
     @classmethod
-    def of(cls, cells: Iterable[str], missing: str | None = None) -> Notation:
-        """That of these cells; `missing` is one more text that means missing."""
+    def of(cls, cells: Iterable[str], missing: str | None = None, delimiter: str = ",") -> Notation:
+        """That of these cells; `missing` is one more text that means missing, and `delimiter` is between them."""
+        if delimiter != ",":  # between commas a comma is none of the number's
+            cells = list(cells)
+            gone = cls.of((), missing).missing
+            found = [cell for cell in map(str.strip, cells) if cell.lower() not in gone]
+            if any(COMMA.fullmatch(c) for c in found) and all(COMMA.fullmatch(c) or WHOLE.fullmatch(c) for c in found):
+                return replace(cls.of((), missing), comma=True)
         gone = MISSING if missing is None else MISSING | {missing.strip().lower()}
         seen: dict[bool, str] = {}
         for cell in cells:
@@ -56,6 +65,8 @@ class Notation:
             return np.nan
         if self.words is not None:
             return float(low in TRUE) if low in OPPOSITE else None
+        if self.comma and COMMA.fullmatch(clean):
+            clean = clean.replace(".", "").replace(",", ".")
         try:
             return None if "_" in clean else float(clean)  # Python reads 2020_01 as a number; people do not
         except ValueError:
@@ -95,7 +106,7 @@ class Notation:
         if self.words is not None and values.dtype.kind == "b":
             words = self.words
             return (words[v] for v in values.tolist())
-        return texts(values)
+        return (text.replace(".", ",") for text in texts(values)) if self.comma else texts(values)
 
 
 def _other(word: str) -> str:

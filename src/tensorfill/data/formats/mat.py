@@ -12,6 +12,7 @@ from tensorfill.data.formats.apart import read_apart
 from tensorfill.data.formats.arrays import choose
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.data.memory import ask
+from tensorfill.data.optional import attempt_import
 
 WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 TYPES = {"double": "f8", "single": "f4", "logical": "?", **dict(zip(WHOLE, WHOLE, strict=True))}  # MATLAB's names
@@ -28,6 +29,10 @@ class MAT(Format):
     options = frozenset({"variable"})
 
     def read(self, request: Request) -> Loaded:
+        assert request.file is not None
+        if request.file.read(10) == self.magic[1]:
+            attempt_import("h5py", "a MATLAB 7.3 file", "xarray")
+        request.file.seek(0)
         variables = read_apart("mat", request)
         numbers = {
             k: str(v.shape)

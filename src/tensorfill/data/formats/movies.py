@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import io
 import struct
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
 
-from tensorfill.data.formats import gif
+from tensorfill.data.formats import geotiff, gif
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.data.formats.pictures import ask_room, loaded_picture, pixels, planes, refuse_cmyk, stack_alpha, to_image
+from tensorfill.data.formats.pictures import (
+    ask_room,
+    loaded_picture,
+    pixels,
+    planes,
+    refuse_cmyk,
+    stack_alpha,
+    to_image,
+)
 from tensorfill.data.memory import ask
 from tensorfill.data.optional import attempt_import
 
@@ -90,15 +99,26 @@ class TIFF(Format):
     """TIFF through Pillow, or tifffile for what Pillow would change."""
 
     title = "a TIFF picture"
-    description = "picture or, with several pages, video: grey or colour, 8 or 16 bits, float, alpha kept"
+    description = "picture, video (several pages) or map (GeoTIFF, needs rasterio): 8 or 16 bits, float, alpha kept"
     endings = (".tif", ".tiff")
     magic = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
     options = frozenset({"alpha_missing"})
 
     def read(self, request: Request) -> Loaded:
+        data = request.bytes()
+        note = ""
+        if geotiff.is_map(data):
+            try:
+                attempt_import("rasterio", "keeping where a map lies (GeoTIFF)", "geo")
+                return geotiff.read_map(replace(request, file=io.BytesIO(data)))
+            except ImportError as error:
+                note = f"{error}; without it the picture is read, but where it lies and what is nodata is not."
+        loaded = self._picture(data, request)
+        return replace(loaded, notes=(*loaded.notes, note)) if note else loaded
+
+    def _picture(self, data: bytes, request: Request) -> Loaded:
         from PIL import Image
 
-        data = request.bytes()
         try:
             with Image.open(io.BytesIO(data), formats=["TIFF"]) as image:
                 if _faithful(image):
@@ -113,6 +133,9 @@ class TIFF(Format):
         return _read_tifffile(data, request)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        if "geo" in like.extra:
+            sink.write(geotiff.write_map(array, like))
+            return
         axes = like.extra.get("axes") or _guess(array.shape)
         alpha = like.extra.get("alpha")
         if array.dtype == np.bool_ and "C" in axes:  # one bit per sample is for black and white only

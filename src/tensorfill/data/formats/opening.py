@@ -20,7 +20,7 @@ def format_of(path: str | Path) -> type[Format] | None:
     name = os.fspath(path).lower()
     inner = name.removesuffix(".gz")
     for kind in (kind for _, kind in FORMATS.items()):
-        if name.endswith(kind.endings) or (kind.text and inner.endswith(kind.endings)):
+        if name.endswith(kind.endings) or ((kind.text or kind.packs) and inner.endswith(kind.endings)):
             return kind
     return None
 
@@ -28,7 +28,7 @@ def format_of(path: str | Path) -> type[Format] | None:
 def sniff(head: bytes) -> type[Format] | None:
     """The format that the first bytes of a file say; text is a .tns if its first line is numbers between spaces."""
     for _, kind in FORMATS.items():
-        if kind.begins(head):
+        if kind.looks(head):
             return kind
     if not head or b"\0" in head:
         return None
@@ -65,9 +65,9 @@ def named(format: str) -> type[Format]:
         raise FileError(str(error)) from error
 
 
-def is_store(path: Path) -> bool:
-    """Is this directory a Zarr store?"""
-    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
+def store_of(path: Path) -> type[Format] | None:
+    """The format that a directory has, or None."""
+    return next((kind for _, kind in FORMATS.items() if kind.store and kind.is_store(path)), None)
 
 
 def load(path: str | Path, request: Request, format: str | None) -> Loaded:
@@ -77,14 +77,15 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
     if str(path) == "-":
         return _load_open(replace(request, file=io.BytesIO(read_bounded(sys.stdin.buffer, "what comes in"))), kind)
     if place.is_dir():
-        if not is_store(place):
-            msg = "it is a directory, and not a Zarr store."
+        found = store_of(place)
+        if found is None:
+            msg = "it is a directory, and neither a Zarr store nor a DICOM series."
             raise FileError(msg)
-        if kind is not None and kind.name != "zarr":
+        if kind is not None and kind is not found:
             msg = f"it is a directory, not {kind.title}."
             raise FileError(msg)
-        _check_options(FORMATS["zarr"], request)
-        return FORMATS["zarr"]().read(replace(request, path=place))
+        _check_options(found, request)
+        return found().read(replace(request, path=place))
     with open(place, "rb") as file:
         if not file.seekable():  # a named pipe, or the shell's <(command)
             piped = io.BytesIO(read_bounded(file, "what comes through it"))
@@ -100,7 +101,7 @@ def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
     if not head:
         msg = "it is empty."
         raise FileError(msg)
-    if head.startswith(GZIP) and (kind is None or kind.text):
+    if head.startswith(GZIP) and (kind is None or kind.text or kind.packs):
         cost = kind.cost if kind else 2.0
         with gzip.GzipFile(fileobj=request.file) as packed:
             request = replace(request, file=io.BytesIO(read_bounded(packed, "unpacked it", cost)))
@@ -108,9 +109,12 @@ def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
         head = request.file.read(4096)
         request.file.seek(0)
     seen = sniff(head)
+    ending = "" if request.path is None else request.path.suffix
+    strange = kind is None and ending
     kind = kind or seen
     if kind is None:
-        msg = f"its format is not known; say it with --format ({', '.join(FORMATS)})."
+        what = f"the ending {ending} is not known, nor is how it starts" if ending else "its format is not known"
+        msg = f"{what}; say what it is with --format ({', '.join(FORMATS)})."
         raise FileError(msg)
     foreign = kind.magic and not kind.begins(head) and kind.name != "mat"  # MATLAB's version 4 has no start of its own
     wrong = foreign or (kind.text and (seen is None or not seen.text))
@@ -123,7 +127,18 @@ def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
         raise FileError(msg)
     _check_options(kind, request)
     ask(kind.cost * request.length(), kind.title)
-    return kind().read(request)
+    if not strange:
+        return kind().read(request)
+    try:
+        loaded = kind().read(request)
+    except (MemoryError, ImportError):
+        raise
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        msg = f"the ending {ending} is not known, and it is not {kind.title} either ({line}); say what it is: --format."
+        raise FileError(msg) from error
+    note = f"the ending {ending} is not known; it was read as {kind.title}"
+    return replace(loaded, notes=(*loaded.notes, note))
 
 
 def _check_options(kind: type[Format], request: Request) -> None:

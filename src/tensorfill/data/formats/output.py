@@ -14,7 +14,7 @@ from typing import IO, Any
 from tensorfill.data.atomic import OLD, exchanged, replacing, room_beside, sweep
 from tensorfill.data.formats.apart import remember
 from tensorfill.data.formats.base import Array, FileError, Format, Loaded
-from tensorfill.data.formats.opening import is_store
+from tensorfill.data.formats.opening import store_of
 from tensorfill.data.memory import BudgetError
 
 REASONS = {
@@ -174,12 +174,18 @@ def check_place(target: Path, *, store: bool = False) -> None:
     if target.is_dir() and not store:
         msg = "it is a directory."
         raise FileError(msg)
-    if store and target.is_dir() and any(target.iterdir()) and not is_store(target):
+    if store and target.is_dir() and any(target.iterdir()) and not _replaceable(target):
         msg = "it is a directory that holds other files."
         raise FileError(msg)
     if store and target.is_file():
-        msg = "there is a file of that name, and a Zarr store is a directory."
+        msg = "there is a file of that name, and a directory is to be written."
         raise FileError(msg)
+
+
+def _replaceable(target: Path) -> bool:
+    """A Zarr store is a whole, and another may take its place; a directory of files is the user's."""
+    found = store_of(target)
+    return found is not None and found.name == "zarr"
 
 
 def _sync(path: Path) -> None:

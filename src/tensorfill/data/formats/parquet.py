@@ -1,4 +1,4 @@
-"""Parquet tables, in long form (`dims` named) or wide form, through pyarrow; column types are kept.
+"""Parquet and Feather tables, in long form (`dims` named) or wide form, through pyarrow; column types are kept.
 
 Wide: the columns of numbers are the matrix, in their order; all other columns, and a stored pandas index, are carried
 along. Null and NaN are missing.
@@ -7,10 +7,12 @@ along. Null and NaN are missing.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
 
+from tensorfill.data.formats.apart import read_apart
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, match_rows, paste, typed
 from tensorfill.data.formats.long import (
     all_rows,
@@ -30,44 +32,95 @@ def _arrow(what: str) -> tuple[Any, Any]:
     return attempt_import("pyarrow", what, "pandas"), attempt_import("pyarrow.parquet", what, "pandas")
 
 
-@FORMATS.register("parquet")
-class Parquet(Format):
-    """Apache Parquet."""
+class ArrowTable(Format):
+    """Tables that Arrow reads and writes."""
 
-    title = "a Parquet table"
-    description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); needs pyarrow"
-    endings = (".parquet", ".pq")
-    magic = (b"PAR1",)
     options = frozenset({"value"})
 
+    def table(self, request: Request, long: bool) -> Any:
+        """The whole table, as Arrow has it."""
+        raise NotImplementedError
+
+    def save(self, sink: IO[bytes], table: Any) -> None:
+        """Write an Arrow table."""
+        raise NotImplementedError
+
     def read(self, request: Request) -> Loaded:
-        pa, pq = _arrow("reading Parquet")
-        # ParquetFile, not read_table: the latter looks for partitions and needs a file system
-        file = pq.ParquetFile(pa.BufferReader(request.bytes()))
         long = request.dims is not None or request.value is not None
-        ask_table(file.metadata.num_rows, file.metadata.num_columns, long)
-        table = file.read()
+        table = self.table(request, long)
         if len(table) == 0:
             msg = "it holds no rows."
             raise FileError(msg)
-        return _read_long(table, request) if long else _read_wide(table)
+        return replace(_read_long(table, request) if long else _read_wide(table), format=self.name)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if writes_long(like):
             where = all_rows(like)
             self.write_rows(sink, where, array[tuple(where.T)], like)
         else:
-            _write(sink, _wide_table(array, like))
+            self.save(sink, _wide_table(array, like))
 
     def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        _write(sink, _long_table(indices, values, like))
+        self.save(sink, _long_table(indices, values, like))
 
 
-def _write(sink: IO[bytes], table: Any) -> None:
-    pa, pq = _arrow("writing Parquet")
+@FORMATS.register("parquet")
+class Parquet(ArrowTable):
+    """Apache Parquet."""
+
+    title = "a Parquet table"
+    description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); needs pyarrow"
+    endings = (".parquet", ".pq")
+    magic = (b"PAR1",)
+
+    def table(self, request: Request, long: bool) -> Any:
+        pa, pq = _arrow("reading Parquet")
+        # ParquetFile, not read_table: the latter looks for partitions and needs a file system
+        file = pq.ParquetFile(pa.BufferReader(request.bytes()))
+        ask_table(file.metadata.num_rows, file.metadata.num_columns, long)
+        return file.read()
+
+    def save(self, sink: IO[bytes], table: Any) -> None:
+        pa, pq = _arrow("writing Parquet")
+        out = pa.BufferOutputStream()
+        pq.write_table(table, out)
+        sink.write(out.getvalue())
+
+
+@FORMATS.register("feather")
+class Feather(ArrowTable):
+    """Feather, version 2: a file of Arrow's, which may be packed and is unpacked in a process of its own."""
+
+    title = "a Feather table"
+    description = "the same as parquet, in Arrow's own form; needs pyarrow"
+    endings = (".feather", ".arrow", ".ipc")
+    magic = (b"ARROW1",)
+
+    def table(self, request: Request, long: bool) -> Any:
+        pa, _ = _arrow("reading Feather")
+        with pa.ipc.open_stream(pa.py_buffer(read_apart("feather", request))) as stream:
+            table = stream.read_all()
+        ask_table(len(table), len(table.schema), long)
+        return table
+
+    def save(self, sink: IO[bytes], table: Any) -> None:
+        pa, _ = _arrow("writing Feather")
+        out = pa.BufferOutputStream()
+        with pa.ipc.new_file(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file:
+            file.write_table(table)
+        sink.write(out.getvalue())
+
+
+def unpacked(source: str | bytes) -> bytes:
+    """A Feather file, by its path or its bytes, as an Arrow stream that is not packed."""
+    import pyarrow as pa
+
     out = pa.BufferOutputStream()
-    pq.write_table(table, out)
-    sink.write(out.getvalue())
+    packed = pa.py_buffer(source) if isinstance(source, bytes) else source
+    with pa.ipc.open_file(packed) as file, pa.ipc.new_stream(out, file.schema) as stream:
+        for k in range(file.num_record_batches):
+            stream.write_batch(file.get_batch(k))
+    return out.getvalue().to_pybytes()
 
 
 def ask_table(rows: int, columns: int, long: bool) -> None:
@@ -115,8 +168,6 @@ def _read_long(table: Any, request: Request) -> Loaded:
     loaded = loaded_long("parquet", dims, axes, values, {"table": table, "name": value}, first_row=1)
     if loaded.dtype == dtype:
         return loaded
-    from dataclasses import replace
-
     assert loaded.values_coo is not None
     known = loaded.values_coo
     if dtype.itemsize == 8:  # through float64 large integers would have lost digits
@@ -130,7 +181,7 @@ def _long_table(indices: Array, values: Array, like: Loaded) -> Any:
     labels = dim_labels(like)
     names = dim_names(like)
     numbers = pa.array(values, from_pandas=True)  # NaN is null
-    if like.format != "parquet":
+    if "table" not in like.extra:
         columns = {
             d: pa.array(axis).take(pa.array(indices[:, n]))
             for n, (d, axis) in enumerate(zip(names, labels, strict=True))
@@ -206,7 +257,7 @@ def _text(number: Any) -> str:
 
 def _wide_table(array: Array, like: Loaded) -> Any:
     pa, _ = _arrow("writing Parquet")
-    if like.format == "parquet":
+    if "table" in like.extra:
         table = like.extra["table"]
         for n, name in enumerate(like.extra["names"]):
             # each column in its own type, also where the matrix had to take a wider one

@@ -44,12 +44,13 @@ def decode(data: bytes) -> tuple[Array, Array | None, Chunks]:
 def _check_length(chunks: Chunks, samples: int, height: int) -> None:
     """Refuse pixels that inflate to less than the header claims, or to more, which pypng would take at once."""
     inflate, length = zlib.decompressobj(), 0
+    least, most = samples + height, samples + 2 * height + 64  # a byte for each line; interlaced, there are more lines
     for part in (body for kind, body in chunks if kind == b"IDAT"):
-        while part and length <= samples + 2 * height + 64:  # a byte for each line, of which interlaced pictures have more
+        while part and length <= most:
             length += len(inflate.decompress(part, STEP))
             part = inflate.unconsumed_tail
-    if not samples + height <= length <= samples + 2 * height + 64:
-        msg = f"the PNG is damaged: its pixels take {length:,} bytes or more, and its header claims {samples + height:,}."
+    if not least <= length <= most:
+        msg = f"the PNG is damaged: its pixels take {length:,} bytes, and its header claims {least:,}."
         raise FileError(msg)
 
 

@@ -19,7 +19,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, match_rows, texts
-from tensorfill.data.formats.cells import Notation
+from tensorfill.data.formats.cells import COMMA, MISSING, Notation
 from tensorfill.data.formats.long import (
     all_rows,
     dim_labels,
@@ -30,6 +30,8 @@ from tensorfill.data.formats.long import (
     writes_long,
 )
 from tensorfill.data.formats.names import first_mode, header_note, label_note
+
+SAMPLE = 100_000  # characters are enough to see what stands between the cells
 
 
 @FORMATS.register("csv")
@@ -47,23 +49,29 @@ class CSV(Format):
     def read(self, request: Request) -> Loaded:
         rows, style = _rows(request.bytes())
         if request.dims is not None or request.value is not None:
-            return replace(_read_long(rows, style, request), format=self.name)
-        return replace(_read_wide(rows, style, request), format=self.name)
+            return replace(read_long(rows, style, request), format=self.name)
+        return replace(read_wide(rows, style, request), format=self.name)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if writes_long(like):
             where = all_rows(like)
             self.write_rows(sink, where, array[tuple(where.T)], like)
         else:
-            self._write(sink, _wide_rows(array, like), like)
+            self._write(sink, wide_rows(array, like), like)
 
     def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        self._write(sink, _long_rows(indices, values, like), like)
+        self._write(sink, long_rows(indices, values, like), like)
+
+    def _style(self, like: Loaded) -> dict[str, Any]:
+        """How to separate: as it was, or in a new table with semicolons where numbers have commas."""
+        if like.format == self.name:
+            return like.extra["style"]
+        comma = getattr(like.extra.get("notation"), "comma", False)
+        return {"delimiter": ";" if comma and self.delimiter == "," else self.delimiter, "lineterminator": "\n"}
 
     def _write(self, sink: IO[bytes], rows: Iterable[Sequence[str]], like: Loaded) -> None:
-        new = {"delimiter": self.delimiter, "lineterminator": "\n"}
         with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") as text:
-            csv.writer(text, **(like.extra["style"] if like.format == self.name else new)).writerows(rows)
+            csv.writer(text, **self._style(like)).writerows(rows)
             text.flush()
             sink.write(text.buffer.getbuffer())
 
@@ -86,7 +94,7 @@ def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
         msg = f"it is not UTF-8 text (byte {error.start})."
         raise FileError(msg) from error
     head = text.partition("\n")[0]
-    delimiter = max(",;\t", key=head.count)  # the comma on a draw
+    delimiter = _delimiter(text)
     style = {"delimiter": delimiter, "lineterminator": "\r\n" if head.endswith("\r") else "\n"}
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     if not rows:
@@ -99,10 +107,28 @@ def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
     return rows, style
 
 
+def _delimiter(text: str) -> str:
+    """What stands between the cells: the most frequent of comma, semicolon and tab in the first line; not a comma that
+    is inside numbers (1,5;2,5).
+    """
+    first = text[:SAMPLE].splitlines()[:20]
+    head = first[0] if first else ""
+    best = max(",;\t", key=head.count)  # the comma on a draw
+    for other in ";\t":
+        if best == "," and other in head:
+            cells = [cell.strip() for line in first for cell in line.split(other)]
+            known = [cell for cell in cells if cell.lower() not in MISSING]
+            if len({line.count(other) for line in first if line}) == 1 and any(map(COMMA.fullmatch, known)):
+                plain = (cell for cell in known if "," in cell)
+                best = other if all(map(COMMA.fullmatch, plain)) else best
+    return best
+
+
 # --- long form ----------------------------------------------------------------------------------------------------
 
 
-def _read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
+def read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
+    """One row per known entry."""
     header, body = [cell.strip() for cell in rows[0]], rows[1:]
     dims, value = pick_columns(header, request)
     if not body:
@@ -120,7 +146,7 @@ def _read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -
         return loaded_long("csv", dims, axes, np.zeros(len(body)), {}, first_row=2)
     at = header.index(value)
     cells = [row[at] for row in body]
-    notation = Notation.of(cells, request.missing_value)
+    notation = Notation.of(cells, request.missing_value, style.get("delimiter", ","))
     values = notation.column(cells, "", (f"row {k + 2}, column {value!r}" for k in range(len(cells))))
     own = {"rows": body, "header": rows[0], "at": at, "style": style, "numbers": values, "notation": notation}
     loaded = loaded_long("csv", dims, axes, values, {**own, "name": value}, first_row=2)
@@ -140,7 +166,8 @@ def _as_whole(loaded: Loaded, cells: Sequence[str]) -> Loaded:
     return replace(loaded, dtype=exact.dtype, values=values, mask=known)
 
 
-def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str]]:
+def long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str]]:
+    """The rows of single entries, header first."""
     labels = [[str(x) for x in axis] for axis in dim_labels(like)]
     own = "header" in like.extra  # it came from such a table
     header = list(like.extra["header"]) if own else [*dim_names(like), str(like.extra.get("name") or "value")]
@@ -171,8 +198,10 @@ def _long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str
 # --- wide form ----------------------------------------------------------------------------------------------------
 
 
-def _read_wide(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
-    notation = Notation.of((cell for row in rows[1:] for cell in row[1:]), request.missing_value)
+def read_wide(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
+    """A matrix."""
+    between = style.get("delimiter", ",")
+    notation = Notation.of((cell for row in rows[1:] for cell in row[1:]), request.missing_value, between)
     notes: list[str | None] = []
     top = int(any(notation.number(cell) is None for cell in rows[0]))
     if not top:
@@ -211,7 +240,8 @@ def _read_wide(rows: list[list[str]], style: dict[str, Any], request: Request) -
     return _as_whole(loaded, cells)
 
 
-def _wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:
+def wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:
+    """The rows of a matrix, header first."""
     if "rows" in like.extra:  # it came from such a table
         top, left, old = like.extra["top"], like.extra["left"], like.extra["rows"]
         yield from old[:top]

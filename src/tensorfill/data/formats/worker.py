@@ -1,8 +1,8 @@
 """The other side of `apart`: a process that reads fragile files, one in a fork of its own, until its input ends.
 
-A request is a line of JSON, and after it the bytes of the file where it has no path. An answer is a frame: its length,
-a pickle, and the arrays it points to; then the word of the server on how the fork ended. Nothing else is ever written
-there: what libraries print goes nowhere.
+A request is a line of JSON, and after it the bytes of the file where it has no path. An answer is the word that reading
+begins; a frame: its lengths, a pickle, and the arrays it points to; and the word of the server on how the fork ended.
+Nothing else is ever written there: what libraries print goes nowhere.
 """
 
 from __future__ import annotations
@@ -21,15 +21,24 @@ from tensorfill.data.formats.base import FileError
 from tensorfill.data.memory import BudgetError, limited
 
 NEEDED = {"mat": ("scipy.io", "h5py"), "netcdf": ("xarray", "scipy.io", "h5netcdf", "h5py"), "hdf5": ("h5py",)}
+NEEDED |= {"feather": ("pyarrow",), "video": ("av",), "geotiff": ("rasterio",)}
 LENGTH = struct.Struct("<Q")
+READY = 2**64 - 2  # no length either: from here on the file is read
 END = 2**64 - 1  # no length: the fork has ended, and its exit code follows
 
 
 def tasks() -> dict[str, Callable[..., Any]]:
     """What can be read apart, by name: f(path or bytes, **options)."""
-    from tensorfill.data.formats import hdf5, mat, xarrays
+    from tensorfill.data.formats import geotiff, hdf5, mat, parquet, video, xarrays
 
-    return {"mat": mat.variables_of, "netcdf": xarrays.raw_of, "hdf5": hdf5.datasets_of}
+    return {
+        "mat": mat.variables_of,
+        "netcdf": xarrays.raw_of,
+        "hdf5": hdf5.datasets_of,
+        "feather": parquet.unpacked,
+        "video": video.frames_of,
+        "geotiff": geotiff.bands_of,
+    }
 
 
 def serve() -> None:
@@ -42,6 +51,8 @@ def serve() -> None:
         data = sys.stdin.buffer.read(request["length"]) if request["path"] is None else None
         code = 0
         _warm(request["task"])
+        out.write(LENGTH.pack(READY))
+        out.flush()
         if hasattr(os, "fork"):
             child = os.fork()
             if child == 0:

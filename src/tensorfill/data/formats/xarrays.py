@@ -104,6 +104,10 @@ class NetCDF(Format):
     streams = False
     options = frozenset({"variable"})
 
+    @classmethod
+    def looks(cls, head: bytes) -> bool:
+        return head.startswith(b"CDF") or (cls.begins(head) and b"_NCProperties" in head)  # else any HDF5 file
+
     def read(self, request: Request) -> Loaded:
         assert request.file is not None
         xr = attempt_import("xarray", "reading NetCDF", "xarray")
@@ -175,7 +179,12 @@ class Zarr(Format):
     description = "directory of labelled, chunked arrays by name (--variable); needs xarray and zarr"
     endings = (".zarr",)
     streams = False
+    store = True
     options = frozenset({"variable"})
+
+    @classmethod
+    def is_store(cls, path: Path) -> bool:
+        return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
 
     def read(self, request: Request) -> Loaded:
         xr = attempt_import("xarray", "reading Zarr", "xarray")
