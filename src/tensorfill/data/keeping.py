@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import time
 import warnings
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tensorfill.data.atomic import refuse_obstacle, replacing, sweep
 
 BETWEEN = "|"  # section and name of an array
+DIGEST = "digest"
 
 
 class CheckpointWarning(UserWarning):
@@ -64,6 +67,7 @@ class Checkpoint(os.PathLike[str]):
         began = time.monotonic()
         self.pages[self.section] = arrays
         whole = {f"{section}{BETWEEN}{k}": a for section, page in self.pages.items() for k, a in page.items()}
+        whole[DIGEST] = _digest(whole)
         try:
             with replacing(self.path) as file:
                 np.savez(file, **whole)
@@ -87,12 +91,26 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
     pages: dict[str, dict[str, Any]] = {}
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:  # NumPy leaves a broken file open
-            for key in file.files:
-                section, _, name = key.rpartition(BETWEEN)
-                pages.setdefault(section, {})[name] = file[key]
+            whole = {key: file[key] for key in file.files}
+        if not np.array_equal(whole.pop(DIGEST), _digest(whole)):
+            msg = "its parts do not belong together"
+            raise ValueError(msg)
+        for key, array in whole.items():
+            section, _, name = key.rpartition(BETWEEN)
+            pages.setdefault(section, {})[name] = array
     except Exception as error:  # a damaged file meets the libraries that read it in any way at all
         raise _damaged(path, error) from error
     return dict(pages)
+
+
+def _digest(arrays: Mapping[str, Any]) -> NDArray[np.uint8]:
+    """Of names, types, shapes and bytes: what was written as a whole is read as a whole."""
+    sha = hashlib.sha256()
+    for name in sorted(arrays):
+        a = np.ascontiguousarray(arrays[name])
+        sha.update(f"{name} {a.dtype.str} {a.shape} ".encode())
+        sha.update(a.data if a.dtype.kind in "biuf" and a.size else a.tobytes())
+    return np.frombuffer(sha.digest(), dtype=np.uint8)
 
 
 def _damaged(path: Path, error: Exception) -> ValueError:

@@ -37,6 +37,10 @@ class Answer(Protocol):
         """Arrays, and a JSON-able rest."""
 
 
+class PriorNeeded(ValueError):
+    """A run cannot be read back without the prior that it had."""
+
+
 @dataclass(frozen=True, eq=False)
 class Factors:
     """A low-rank model under a numerical prior, in units of its own where `units` is given."""
@@ -67,7 +71,7 @@ class Factors:
         prior = prior or prior_again(meta["prior"])
         if prior is None:
             msg = "this run had a Custom prior made of functions, which cannot be saved; give it to load: prior=..."
-            raise ValueError(msg)
+            raise PriorNeeded(msg)
         units = None if meta["units"] is None else Units.from_settings(meta["units"])
         if "model" not in meta:  # format 2 knew CP alone
             return Factors(CP([arrays[f"A{n}"] for n in range(meta["modes"])]), prior, units)

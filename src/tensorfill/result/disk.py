@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
-from tensorfill.result.answer import unpack
+from tensorfill.result.answer import PriorNeeded, unpack
 from tensorfill.result.record import Bars, History, Row, Status, Tried
 
 if TYPE_CHECKING:
@@ -69,26 +68,33 @@ def save(done: Completion, path: str | Path) -> None:
 
 def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
     """Read back what `save` wrote; any damage is one sentence."""
+    with open(path, "rb") as raw:  # a file that is not there, or may not be read, says so itself
+        try:
+            with np.load(raw, allow_pickle=False) as file:
+                arrays = {k: file[k] for k in file.files}
+            meta = json.loads(arrays["meta"].tobytes())
+            if meta.get("format") not in READS:
+                msg = f"it is of format {meta.get('format')}, and this version reads {' and '.join(map(str, READS))}"
+                raise ValueError(msg)
+            done = _completion(arrays, meta, prior)
+            _try_out(done)
+        except PriorNeeded:
+            raise
+        except Exception as error:  # a damaged file meets the libraries that read it in any way at all
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            msg = f"{path} must be a file written by Completion.save; it cannot be read ({line})."
+            raise ValueError(msg) from error
+    return done
+
+
+def _completion(arrays: dict[str, Array], meta: dict[str, Any], prior: NumericalPrior | None) -> Completion:
     from tensorfill.result.completion import Completion
 
-    try:
-        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
-            arrays = {k: file[k] for k in file.files}
-        meta = json.loads(arrays["meta"].tobytes())
-        if meta.get("format") not in READS:
-            msg = f"it is of format {meta.get('format')}, and this version reads {' and '.join(map(str, READS))}"
-            raise ValueError(msg)
-    except OSError:
-        raise
-    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        msg = f"{path} must be a file written by Completion.save; it cannot be read ({error})."
-        raise ValueError(msg) from error
-    obs = _observations(arrays, meta)
     own = {name.split("/", 1)[1]: array for name, array in arrays.items() if name.startswith("answer/")}
     units = meta["error_units"]
     return Completion(
-        observations=obs,
-        method=meta["method"],
+        observations=_observations(arrays, meta),
+        method=str(meta["method"]),
         status=Status[meta["status"]],
         history=History(tuple(Row(int(r[0]), *map(float, r[1:])) for r in arrays["history"])),
         answer=unpack(own, meta["answer"], prior),
@@ -104,9 +110,32 @@ def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
     )
 
 
+def _try_out(done: Completion) -> None:
+    """Use it once: parts that do not go together show now, not when someone relies on them."""
+    obs = done.observations
+    corners = np.array([np.zeros(obs.ndim, dtype=np.intp), np.array(obs.shape) - 1])
+    if not np.isfinite(done.at(corners)).all():
+        msg = "its answer is not finite"
+        raise ValueError(msg)
+    if done.bars is not None and done.bars.half.shape != obs.shape:
+        msg = f"its error bars have shape {done.bars.half.shape}, its data {obs.shape}"
+        raise ValueError(msg)
+    str(done)
+
+
 def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observations:
-    weights, dims = arrays.get("weights"), tuple(meta["dims"])
-    obs = Observations(tuple(meta["shape"]), arrays["indices"], arrays["values"], weights, dims)
+    weights, dims, shape = arrays.get("weights"), tuple(meta["dims"]), tuple(map(int, meta["shape"]))
+    indices, values = arrays["indices"], arrays["values"]
+    fits = indices.shape == (*values.shape, len(shape)) and indices.dtype.kind in "iu" and values.dtype.kind == "f"
+    if (
+        not fits
+        or (indices < 0).any()
+        or (indices >= shape).any()
+        or (weights is not None and weights.shape != values.shape)
+    ):
+        msg = f"its coordinates are not those of a tensor of shape {shape}"
+        raise ValueError(msg)
+    obs = Observations(shape, indices, values, weights, dims)
     if "given" not in arrays:
         return obs
     array = np.zeros(obs.shape, dtype=arrays["given"].dtype)
