@@ -50,6 +50,9 @@ T[1, 2] = np.nan
         ({"error_bars": "a"}, r"error_bars must be a number or None; got 'a'\."),
         ({"dims": 3}, r"dims must be 2 different names; got 3\."),
         ({"method": 3}, r"method must be one of auto"),
+        ({"method": np.arange(3)}, r"method must be one of auto"),
+        ({"effort": np.arange(3)}, r"effort must be one of quick"),
+        ({"checkpoint": "a\0b"}, r"checkpoint must not be empty, nor hold a zero byte"),
         ({"seed": "a"}, r"seed must be a whole number >= 0; got 'a'\."),
     ],
     ids=str,
@@ -84,3 +87,13 @@ def test_right_settings_are_taken_in_any_form(tmp_path):
 def test_solve_says_what_is_wrong(change, sentence):
     with pytest.raises((TypeError, ValueError), match=sentence):
         tfl.solve(tfl.Problem(tfl.observe(T), rank=1), **change)
+
+
+def test_names_of_files_and_rows_of_one_length(tmp_path):
+    done = tfl.complete(T, method="halrtc", max_iter=1)
+    for odd in (3.5, None, {}, np.int8(3), b"x", "a\0b", ""):
+        for use in (done.save, tfl.Completion.load):
+            with pytest.raises((TypeError, ValueError), match="the name of a file must"):
+                use(odd)
+    with pytest.raises(ValueError, match="with rows of one length"):
+        tfl.complete([[1.0, 2.0], [3.0]])

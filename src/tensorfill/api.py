@@ -79,9 +79,10 @@ def complete(
 
     More: help(tfl.Completion); `tensorfill list methods`; the pages in docs/.
     """
-    if effort not in EFFORTS:
+    if not isinstance(effort, str) or effort not in EFFORTS:
         msg = f"effort must be one of {', '.join(EFFORTS)}; got {effort!r}."
         raise ValueError(msg)
+    method = str(method)  # what is no name is refused by the registry
     name = f"auto-{effort}" if method == "auto" and effort != "normal" else method
     if effort != "normal" and name != f"auto-{effort}":
         msg = f'effort="{effort}" belongs to method="auto"; got method={method!r}.'

@@ -51,9 +51,9 @@ class Wrong(Exception):
 
 def in_own_words(error: BaseException) -> bool:
     """Was this raised by a `raise` of the package, as a kind of error that callers may expect?"""
-    if isinstance(error, FileError | MemoryError):
+    if isinstance(error, FileError | MemoryError) or (isinstance(error, OSError) and error.filename):
         return True
-    if not isinstance(error, ValueError | TypeError | ImportError | OSError | IndexError):
+    if not isinstance(error, ValueError | TypeError | ImportError | OSError | IndexError | AttributeError):
         return False
     last = traceback.extract_tb(error.__traceback__)[-1]
     own = last.filename.startswith(PACKAGE) and linecache.getline(last.filename, last.lineno or 0).strip().startswith(
@@ -102,7 +102,7 @@ def run_cases(module: str, seconds: float, seed: int = 0, *, most: int = 10**9, 
         worker = context.Process(target=_work, args=(module, seed, k, theirs, budget), daemon=True)
         worker.start()
         theirs.close()
-        running, wait = "", 60.0  # to load everything
+        running, wait = "loading", 300.0  # to load everything
         while k < most and (time.monotonic() - began < seconds or not tally.cases):
             try:
                 if not ours.poll(wait):

@@ -97,6 +97,8 @@ class Cases:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.methods = [m for m in METHODS if not m.startswith("auto")] + ["auto"]
+        for method in self.methods:  # compiles what is compiled on first use
+            tfl.complete(_data(np.random.default_rng(0))[0][1], method=method, max_iter=2, seconds=2.0)
 
     def make(self, k: int) -> tuple[str, Callable[[], object]]:
         rng = np.random.default_rng([self.seed, k])
@@ -166,7 +168,6 @@ def read_result(data: Any, method: str, settings: dict[str, Any], rng: np.random
         lambda x: done.save(x) if not isinstance(x, str | bytes | int) else None,
         lambda x: tfl.Completion.load(x) if not isinstance(x, int) else None,
         lambda x: done.history[x],
-        lambda x: done.plot(x) if False else None,
     ]
     uses[int(rng.integers(len(uses)))](odd)
 

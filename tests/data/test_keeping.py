@@ -54,7 +54,7 @@ def test_sections_share_the_file_and_stay_apart(tmp_path):
     assert again.part("y").find() is None
     assert Checkpoint.at(tmp_path / "c.npz").find() is None  # a run that does not resume begins anew
     assert Checkpoint.at(again) is again
-    with pytest.raises(ValueError, match="checkpoint must be the name of a file"):
+    with pytest.raises(ValueError, match="checkpoint must not be empty"):
         Checkpoint.at("")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.result.record import Bars, limits
+from tensorfill.result.record import Bars, History, limits
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,9 @@ def test_bars_end_at_the_limits():
     low, high = Bars(0.9, half).around(middle)
     assert np.array_equal(low, middle - half)
     assert np.array_equal(high, middle + half)
+
+
+@pytest.mark.parametrize("odd", ["loss", "", 0, None, [1]])
+def test_a_column_that_is_none_is_a_sentence(odd):
+    with pytest.raises(ValueError, match="must be one of iteration, seconds, value, held_out; got"):
+        History()[odd]

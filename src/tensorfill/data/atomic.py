@@ -25,7 +25,17 @@ KINDS = {
 }
 
 
-def obstacle(path: str | Path) -> str:
+def check_path(path: Any, what: str = "the name of a file") -> None:
+    """A sentence for what cannot be the name of a file."""
+    if not isinstance(path, str | os.PathLike):
+        msg = f"{what} must be text or a path; got {path!r}."
+        raise TypeError(msg)
+    if not os.fspath(path) or "\0" in os.fsdecode(path):
+        msg = f"{what} must not be empty, nor hold a zero byte; got {os.fspath(path)!r}."
+        raise ValueError(msg)
+
+
+def obstacle(path: str | os.PathLike[str]) -> str:
     """What is at `path`, or where its links lead, that a file must not take the place of; empty if nothing is."""
     try:
         return KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
@@ -33,8 +43,9 @@ def obstacle(path: str | Path) -> str:
         return ""
 
 
-def refuse_obstacle(path: str | Path) -> None:
+def refuse_obstacle(path: str | os.PathLike[str]) -> None:
     """An OSError where `path` is something that a file must not take the place of."""
+    check_path(path)
     found = obstacle(path)
     if found:
         number = errno.EISDIR if found == "a directory" else errno.EEXIST

@@ -74,7 +74,11 @@ def from_dense(
     dims: Sequence[str] | None = None,
 ) -> Observations:
     """From an array with NaN for missing, or with `mask` (True = observed), a `numpy.ma` array, or lists with None."""
-    array = np.asanyarray(T)
+    try:
+        array = np.asanyarray(T)
+    except ValueError as error:  # NumPy's words for lists of different lengths
+        msg = f"data must be an array or a table, with rows of one length ({error})."
+        raise ValueError(msg) from error
     if array.ndim == 0:
         msg = f"data must be an array or a table; got a single {type(T).__name__}."
         raise ValueError(msg)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.atomic import refuse_obstacle, replacing, sweep
+from tensorfill.data.atomic import check_path, refuse_obstacle, replacing, sweep
 
 BETWEEN = "|"  # section and name of an array
 DIGEST = "digest"
@@ -41,11 +41,9 @@ class Checkpoint(os.PathLike[str]):
         """
         if isinstance(path, Checkpoint):
             return path
-        if not os.fspath(path):
-            msg = "checkpoint must be the name of a file; got ''."
-            raise ValueError(msg)
+        check_path(path, "checkpoint")
+        refuse_obstacle(path)
         place = Path(path)
-        refuse_obstacle(place)
         folder = Path(os.path.realpath(place)).parent
         if not folder.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such directory", os.fspath(folder))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.atomic import replacing
+from tensorfill.data.atomic import check_path, replacing
 from tensorfill.data.convert import ArraySource
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -31,6 +31,7 @@ READS = (2, 3)  # 2 knew CP models alone
 
 def save(done: Completion, path: str | Path) -> None:
     """Write `done` to `path`."""
+    check_path(path)
     obs = done.observations
     arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
     if obs.weights is not None:
@@ -68,6 +69,7 @@ def save(done: Completion, path: str | Path) -> None:
 
 def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
     """Read back what `save` wrote; any damage is one sentence."""
+    check_path(path)
     with open(path, "rb") as raw:  # a file that is not there, or may not be read, says so itself
         try:
             with np.load(raw, allow_pickle=False) as file:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
@@ -105,6 +105,10 @@ class History:
     rows: tuple[Row, ...] = ()
 
     def __getitem__(self, column: str) -> NDArray[Any]:
+        names = [f.name for f in fields(Row)]
+        if not isinstance(column, str) or column not in names:
+            msg = f"a column of the history must be one of {', '.join(names)}; got {column!r}."
+            raise ValueError(msg)
         return np.array([getattr(row, column) for row in self.rows])
 
     def __len__(self) -> int:
