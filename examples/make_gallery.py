@@ -16,7 +16,7 @@ from PIL import Image
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
-ORDER = ("photo", "video", "cube", "metro", "yesno", "ratings", "sensors", "own_prior", "imputer")
+ORDER = ("photo", "video", "cube", "metro", "yesno", "ratings", "sensors", "posterior", "own_prior", "imputer")
 WIDTH, LARGEST = 900, 150_000  # pixels, bytes
 
 HEAD = """# Gallery

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tensorfill.bench import tables, tables_report, tables_tasks
+from tensorfill.bench import tables, tables_report, tables_rubin, tables_tasks
 from tensorfill.bench.choose_data import DataSet, NotHere, Places
 from tensorfill.bench.tables_others import OTHERS
 from tensorfill.bench.tables_tasks import MEASURES, TASKS, Puzzle, Task, metro_mask
@@ -114,6 +114,16 @@ def test_a_library_that_is_not_here_is_told_of(mine, tmp_path, monkeypatch):
     assert left_out == ["myfm: it is not installed: pip install 'tensorfill[bench]'"]
 
 
+def test_simulations_are_cells_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables_rubin, "SIMULATIONS", 3)
+    report, _ = tables.run(tmp_path, ["rubin"], seeds=(0, 1))
+    assert report.ran == 1
+    (row,) = tables.csv_file(tmp_path).rows()
+    assert row["measure"] == "missed"
+    assert 0 <= float(row["value"]) <= 1
+    assert "| 95 % |" in (tmp_path / "tables.md").read_text()
+
+
 def test_through_the_command_line(mine, tmp_path):
     result = CliRunner().invoke(app, ["bench", "tables", "-o", str(tmp_path), "--only", "bayes", "--seeds", "3"])
     assert result.exit_code == 0, result.output
@@ -127,7 +137,8 @@ def test_through_the_command_line(mine, tmp_path):
 def test_every_task_has_a_name_of_its_own_and_known_measures():
     assert len({t.name for t in TASKS}) == len(TASKS)
     for task in TASKS:
-        assert set(task.measures) <= set(MEASURES)
+        assert task.simulate is not None or set(task.measures) <= set(MEASURES)
+        assert (task.make is None) is (task.simulate is not None)
         assert set(task.others) <= set(OTHERS)
         assert all(len(figures) == len(task.measures) for figures in task.published.values())
         assert task.over is None or task.over in task.others

@@ -16,8 +16,10 @@ FARTHEST = 2.5  # ratio at the right edge of the picture
 MEANING = (
     "Small is good. RMSE, MAE: root mean square and mean absolute error over the hidden entries, in standard "
     "deviations of the column where columns have units of their own; MAPE: mean of |error| / truth; AP: average "
-    "precision of the yes. `bayes`: mean over the seeds, and in brackets the worst. Published figures are in italics; "
-    "those stated as ratios to linear interpolation are multiplied by its error in this run. Seconds of processor time."
+    "precision of the yes; missed: share of 200 simulated tables for which an interval of 95 % by Rubin's rules does "
+    "not hold the true mean. `bayes`: mean over the seeds, and in brackets the worst. Published figures are in "
+    "italics; those stated as ratios to linear interpolation are multiplied by its error in this run. Seconds of "
+    "processor time."
 )
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tensorfill.bench import choose_tables as sets
 from tensorfill.bench.choose_data import DataSet, Places, given, optional
 from tensorfill.bench.choose_gaps import hide
+from tensorfill.bench.tables_rubin import missed
 from tensorfill.data.observations import Observations
 
 Array = NDArray[Any]
@@ -84,16 +85,19 @@ class Task:
     measures : names of MEASURES; the first decides
     others : who else fills it, names of `tables_others.OTHERS`
     published : {who: a figure per measure, None where none is stated}
+    make : the puzzle; None where the task is a simulation
+    simulate : (seed) -> the one measure of `bayes`, over tables of its own
     over : published figures are ratios to the error of this one of the others; None: in the unit of the measure
     """
 
     data: str
     case: str
     measures: tuple[str, ...]
-    make: Callable[[Places], Puzzle]
+    make: Callable[[Places], Puzzle] | None
     others: tuple[str, ...] = ()
     published: Published = field(default_factory=dict)
     over: str | None = None
+    simulate: Callable[[int], float] | None = None
 
     @property
     def name(self) -> str:
@@ -288,4 +292,5 @@ TASKS: tuple[Task, ...] = (
     Task("breast-cancer", "20", ("RMSE", "MAE"), mixed("breast_cancer"), TABLES),
     Task("diabetes", "20", ("RMSE", "MAE"), mixed("diabetes"), TABLES),
     Task("counts", "simulated", ("RMSE", "MAE"), simulated_counts, ("mode means",)),
+    Task("rubin", "95 %", ("missed",), None, simulate=missed),
 )
