@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any, Literal, get_args
 
@@ -36,7 +36,7 @@ def complete(
     *,
     prior: NumericalPrior | str | None = None,
     rank: int | None = None,
-    smooth: Mapping[Any, float] | None = None,
+    smooth: Mapping[Any, float] | Collection[Any] | None = None,
     method: str = "auto",
     effort: Effort | str = "normal",
     error_bars: float | None = None,
@@ -61,7 +61,8 @@ def complete(
     mask : True = observed, of the data's shape or of its first modes
     prior : what kind of numbers these are: "poisson", tfl.Poisson(), ...; see `tensorfill list priors`
     rank : of the low-rank model
-    smooth : {mode or its name: weight} of smoothness along it, e.g. {"hour": 1.0}; {} for none
+    smooth : {mode or its name: weight} of smoothness along it, e.g. {"hour": 1.0}; {} for none. For method "bayes",
+        which learns the weights, the modes alone: ["hour"]
     method : "auto", or a name from `tensorfill list methods`
     effort : "quick", "normal", or "best" to take a few times as long
     error_bars : 0.9 for intervals that hold nine of ten unknown entries, in `.interval`; takes a second run

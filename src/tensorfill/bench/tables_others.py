@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from typing import Any
 
 import numpy as np
@@ -37,7 +39,8 @@ def myfm(puzzle: Puzzle, seed: int) -> Array:
         library = optional("myfm")
     obs = puzzle.observations
     model = library.MyFMRegressor(rank=FACTORS, random_seed=seed)
-    model.fit(_one_hot(obs.indices, obs.shape), obs.values, n_iter=DRAWS)
+    with redirect_stderr(io.StringIO()):  # its progress bar
+        model.fit(_one_hot(obs.indices, obs.shape), obs.values, n_iter=DRAWS)
     return np.asarray(model.predict(_one_hot(puzzle.where, obs.shape)))
 
 
