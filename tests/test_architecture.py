@@ -34,8 +34,8 @@ CORE = set(PARTS)
 EDGE = {
     "terminal": {"_command", "data"},
     "bench": CORE | {"terminal"},
-    "cli": CORE | {"bench", "terminal"},
-    "app": CORE,
+    "app": CORE | {"terminal"},
+    "cli": CORE | {"bench", "terminal", "app"},
     "sklearn": CORE - {"show"},
     "accessor": CORE - {"show"},
     "__main__": {"cli"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -72,6 +73,16 @@ def stoppable() -> Iterator[None]:
 def ended(code: int) -> int:
     """The exit code: of a run that a signal stopped, 128 and its number, as the shell has it."""
     return 128 + STOPPED[0] if code == INTERRUPTED and STOPPED else code
+
+
+@contextmanager
+def noting(*kinds: type[Warning]) -> Iterator[list[str]]:
+    """A list that what is warned of inside goes into, each once; other warnings are not for the user."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+        notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kinds))
 
 
 def clock(seconds: float) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import numpy as np
 
 from tensorfill.api import complete, settings_of
 from tensorfill.cli.checks import check_effort, check_numbers, coordinates, mode_and_weight, number_or_text, prior_of
-from tensorfill.cli.outputs import check_outputs, numbers, write_bars
+from tensorfill.cli.outputs import check_outputs
 from tensorfill.cli.progress import Progress, planned
 from tensorfill.data.atomic import lost
 from tensorfill.data.files import FileWarning, Loaded, format_of, read, read_list, read_mask, write
@@ -28,8 +26,9 @@ from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import asked
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
+from tensorfill.result.outputs import numbers, write_bars
 from tensorfill.result.record import Status
-from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem, noting
 
 LEVEL = 0.9  # of --error-bars
 
@@ -277,13 +276,3 @@ class Job:
     @property
     def _out_name(self) -> str:
         return "standard output" if self.out == "-" else self.out
-
-
-@contextmanager
-def noting(*kinds: type[Warning]) -> Iterator[list[str]]:
-    """A list that what is warned of inside goes into, each once; other warnings are not for the user."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-        notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kinds))

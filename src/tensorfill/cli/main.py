@@ -179,6 +179,18 @@ def demo(
     _run(Demo(**_asked(context)))
 
 
+@app.command("app")
+def app_(
+    context: typer.Context,
+    port: Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Serve there; 0: any free.")] = None,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the address, open no browser.")] = False,
+) -> None:
+    """Serve a page on this computer: drop a file, paint a mask, watch, compare, download."""
+    from tensorfill.app.serve import App
+
+    _run(App(**_asked(context)))
+
+
 @app.command("list")
 def list_(what: Annotated[str, typer.Argument(metavar="|".join(What), help="What to list.")] = "") -> None:
     """Show what there is to choose from."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import io
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfill.data.atomic import refuse_obstacle, sweep
-from tensorfill.data.files import FileError, Loaded, write
+from tensorfill.data.files import FileError, Loaded
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import check_place, naming, try_out
 from tensorfill.data.observations import Observations
-from tensorfill.result.completion import Completion
 
 if TYPE_CHECKING:
     from tensorfill.cli.job import Job
@@ -64,21 +62,3 @@ def check_free(path: str, *, store: bool = False, special: bool = False) -> None
     sweep(target)
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(13, "permission denied", path)
-
-
-def numbers(done: Completion) -> Any:
-    """What is known and the model's mean elsewhere, full shape: not rounded, whatever the data are."""
-    out = np.array(done.estimate, dtype=np.float64)
-    out.reshape(-1)[done.observations.flat] = done.observations.values
-    return out
-
-
-def write_bars(path: str, done: Completion, loaded: Loaded) -> None:
-    """How far the truth may be from each number, as floats: the longer side of the interval, which ends where the
-    data can.
-    """
-    assert done.bars is not None
-    (low, high), middle = done.interval, numbers(done)
-    reach = np.maximum(high - middle, middle - low).astype(done.bars.half.dtype)
-    like = replace(loaded.floating(reach.dtype), values=reach, mask=None, indices=None, values_coo=None)
-    write(path, reach, like)

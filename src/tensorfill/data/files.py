@@ -27,7 +27,7 @@ from tensorfill.data.formats import Loaded as Loaded
 from tensorfill.data.formats import output
 from tensorfill.data.formats.base import Array, Request
 from tensorfill.data.formats.long import dim_names
-from tensorfill.data.formats.opening import choose_out, load
+from tensorfill.data.formats.opening import choose_out, load, opened
 from tensorfill.data.formats.opening import format_of as format_of
 from tensorfill.data.formats.opening import sniff as sniff
 from tensorfill.data.formats.output import naming
@@ -75,6 +75,15 @@ def read(
             raise FileError(msg)
     absent = (step_note(dim, labels) for dim, labels in (loaded.labels or {}).items())
     return replace(loaded, notes=(*loaded.notes, *(note for note in absent if note)))
+
+
+def columns_of(path: str | Path) -> dict[str, list[str]]:
+    """The columns of a table as they stand in it, by their names: to choose from. Empty for other files."""
+    kind = format_of(path)
+    if kind is None:
+        return {}
+    with naming(path, "read"), opened(path) as file:
+        return kind().columns(Request(file=file, path=Path(path)))
 
 
 def read_list(path: str | Path, like: Loaded) -> Loaded:

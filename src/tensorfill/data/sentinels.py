@@ -38,11 +38,18 @@ class Sentinel:
     value: float
     count: int
 
+    @property
+    def number(self) -> str:
+        whole = self.value == round(self.value) and abs(self.value) < 1e15
+        return f"{self.value:.0f}" if whole else str(self.value)
+
+    @property
+    def question(self) -> str:
+        return f"{self.count:,} values are {self.number}: missing?"
+
     def __str__(self) -> str:
-        number = f"{self.value:.0f}" if self.value == round(self.value) and abs(self.value) < 1e15 else str(self.value)
         return (
-            f"{self.count:,} values are {number}: missing? Mark them: mask=T != {number} "
-            f"(on the command line: --missing-value {number})."
+            f"{self.question} Mark them: mask=T != {self.number} (on the command line: --missing-value {self.number})."
         )
 
 

@@ -59,6 +59,14 @@ class Run(Settings):
         """The part of the checkpoint that belongs to a part of this run."""
         return None if self.checkpoint is None else Checkpoint.at(self.checkpoint).part(name)
 
+    def tell(self, name: str, error: float, share: float) -> None:
+        """News of a contest, to a callback that has a method `tried` for them: what was just tried, its error in
+        spreads of the data, and the share of the trials' time used up.
+        """
+        listens = getattr(self.callback, "tried", None)
+        if listens is not None:
+            listens(name, error, share)
+
 
 @dataclass(frozen=True)
 class Method(Settings):

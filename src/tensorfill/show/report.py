@@ -82,12 +82,8 @@ def page(
     name = title or "Completed tensor"
     body = [
         _header(done, name, truth, notes),
-        _what(done, truth, labels),
-        *([_section("What was tried", *_tried(done))] if done.tried else []),
-        *([_section("What the data say about themselves", *_facts(done))] if done.facts is not None else []),
-        _section("How the run went", *_history(done)),
-        _section("What the model found along each mode", *_factors(done, labels)),
-        _section("Where the model is least sure", *_sure(done, labels)),
+        _section(*before_and_after(done, truth, labels)),
+        *(_section(*part) for part in explained(done, labels)),
         _section("How it was made", *_made(done, command)),
     ]
     return (
@@ -99,6 +95,17 @@ def page(
         + "\n".join(body)
         + f"\n</main>\n<script>\n{(assets / 'report.js').read_text('utf-8')}</script>\n</body>\n</html>\n"
     )
+
+
+def explained(done: Completion, labels: Labels) -> list[tuple[str, ...]]:
+    """(heading, pieces of HTML) of each part that explains the answer."""
+    return [
+        *([("What was tried", *_tried(done))] if done.tried else []),
+        *([("What the data say about themselves", *_facts(done))] if done.facts is not None else []),
+        ("How the run went", *_history(done)),
+        ("What the model found along each mode", *_factors(done, labels)),
+        ("Where the model is least sure", *_sure(done, labels)),
+    ]
 
 
 def _section(heading: str, *parts: str) -> str:
@@ -138,11 +145,11 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
     )
 
 
-def _what(done: Completion, truth: Array | None, labels: Labels) -> str:
-    """Before, after and the difference."""
+def before_and_after(done: Completion, truth: Array | None, labels: Labels) -> tuple[str, ...]:
+    """(heading, pieces of HTML): before, after and the difference."""
     pictures = view.before_and_after(done)
     if pictures is None:
-        return _section("Before and after", _chart(plots.plot, done, truth=truth, labels=labels))
+        return "Before and after", _chart(plots.plot, done, truth=truth, labels=labels)
     before, after, sheet = pictures
     crisp = _crisp(before)
     after_class = f'class="after{" crisp" if crisp else ""}"'
@@ -162,7 +169,7 @@ def _what(done: Completion, truth: Array | None, labels: Labels) -> str:
     parts = [f'<div class="pair">{slider}{still}</div>']
     if view.kind(done) == "video":
         parts.append(_chart(plots.plot, done, truth=truth, labels=labels))
-    return _section("Before, after and the difference", *parts)
+    return "Before, after and the difference", *parts
 
 
 def _crisp(rgb: Array) -> str:

@@ -85,7 +85,7 @@ def quality(done: Completion) -> str:
     parts = []
     off, spread = misfit(done)
     if off <= 1e-6 * max(spread, 1e-300):
-        parts.append("The model meets every known entry exactly, which says nothing about the filled ones.")
+        parts.append("Every known entry is met exactly; ask for error bars to see how far off the filled ones may be.")
     else:
         parts.append(
             f"The model is within {off:.3g} (root mean square) of the known entries, which spread by {spread:.3g}; "

@@ -128,7 +128,11 @@ def kind(done: Completion) -> str:
 
 def value_range(done: Completion) -> tuple[float, float]:
     """(lowest, highest) of the data: 0..255 for 8-bit pictures."""
-    obs = done.observations
+    return observed_range(done.observations)
+
+
+def observed_range(obs: Observations) -> tuple[float, float]:
+    """The same, of the observations."""
     low, high = float(obs.values.min()), float(obs.values.max())
     if picture_axes(obs) is not None:
         dtype = source_dtype(obs)

@@ -41,6 +41,7 @@ class Fitted:
     history: History = field(default_factory=History)
     problem: Problem | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    error: float = np.nan  # root mean square on known entries it did not see, where it set some aside for a purpose
 
 
 @dataclass(frozen=True)

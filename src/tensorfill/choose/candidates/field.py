@@ -117,7 +117,8 @@ class Field(Candidate):
             recipe = replace(recipe, passes=0)
         done = complete_field(data, recipe, run, "auto")
         answer = done.answer if units is None else in_units(done.answer, units)
-        return Fitted(answer, done.status, done.history, done.problem, {**done.settings, "strength": self.strength})
+        settings = {**done.settings, "strength": self.strength}
+        return Fitted(answer, done.status, done.history, done.problem, settings, done.error)
 
 
 def in_units(answer: Answer, units: Units) -> Answer:

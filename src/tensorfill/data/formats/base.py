@@ -279,6 +279,10 @@ class Format:
         """Will the answer be a directory?"""
         return self.store
 
+    def columns(self, request: Request) -> dict[str, list[str]]:
+        """The columns of a table as they stand in it, by their names; none for other files."""
+        return {}
+
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         """Write a dense array, already in the file's type (`Loaded.restore`)."""
         raise NotImplementedError

@@ -8,7 +8,7 @@ appearance. Output has one row for every combination, each dimension in the orde
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.formats.base import Array, FileError, Loaded, Request, first_duplicate
+from tensorfill.data.formats.cells import Notation
 from tensorfill.registry import did_you_mean
 
 CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?", re.ASCII)
@@ -105,6 +106,27 @@ def pick_columns(columns: Sequence[str], request: Request) -> tuple[tuple[str, .
         msg = f"a long table needs at least two different dimension columns and a value column; got {', '.join(dims)}."
         raise FileError(msg)
     return dims, value
+
+
+def guess_columns(table: Mapping[str, Sequence[str]]) -> tuple[list[str], str] | None:
+    """(dimension columns, value column) of a table with one row for each entry, or None where it does not look like
+    one: the shortest run of first columns with labels that come again, two at least, which together name every row but
+    once; then the first column of numbers.
+    """
+    dims: list[str] = []
+    rows = len(next(iter(table.values()), ()))
+    for name, cells in table.items():
+        if all(cell.strip() for cell in cells) and len(set(cells)) < rows:
+            dims.append(name)
+            if len(dims) > 1 and len(set(zip(*(table[d] for d in dims), strict=True))) == rows:
+                break
+    else:
+        return None
+    notation = Notation()
+    for name, cells in table.items():
+        if name not in dims and all(notation.number(cell) is not None for cell in cells):
+            return dims, name
+    return None
 
 
 def loaded_long(

@@ -6,8 +6,11 @@ import gzip
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 from tensorfill.data.formats.base import FORMATS, FileError, Format, Loaded, Request
 from tensorfill.data.memory import ask, read_bounded
@@ -91,6 +94,16 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
             piped = io.BytesIO(read_bounded(file, "what comes through it"))
             return _load_open(replace(request, file=piped), kind or format_of(path))
         return _load_open(replace(request, file=file, path=place), kind or format_of(path))
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if it is a gzipped text."""
+    kind = format_of(path)
+    with open(path, "rb") as file:
+        packed = kind is not None and kind.text and file.read(2) == GZIP
+        file.seek(0)
+        yield io.BytesIO(gzip.decompress(file.read())) if packed else file
 
 
 def _load_open(request: Request, kind: type[Format] | None) -> Loaded:

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from tensorfill.data.atomic import OLD, exchanged, replacing, room_beside, sweep
 from tensorfill.data.formats.apart import remember
@@ -118,6 +118,41 @@ def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None
     target = Path(os.path.realpath(path))
     with room_beside(target) as room:
         kind.write_path(Path(room) / target.name, values, like)
+
+
+class _Enough(Exception):
+    """The format has begun to write: it can."""
+
+
+class _Stop:
+    """A file that is never written: who writes to it has shown that it can."""
+
+    def write(self, data: Any) -> int:
+        raise _Enough
+
+    def flush(self) -> None:
+        return
+
+    def seek(self, *place: int) -> int:
+        return 0
+
+    def tell(self) -> int:
+        return 0
+
+    def seekable(self) -> bool:
+        return True
+
+
+def can_write(kind: Format, completed: Array, like: Loaded) -> bool:
+    """Could `kind` hold the completed tensor? What cannot be told without writing it all counts as yes."""
+    try:
+        if kind.streams:
+            kind.write(cast(Any, _Stop()), like.restore(completed), like)
+    except (FileError, ImportError, ValueError, TypeError):
+        return False
+    except _Enough:
+        return True
+    return True
 
 
 @contextmanager

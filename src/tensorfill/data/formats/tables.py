@@ -52,6 +52,10 @@ class CSV(Format):
             return replace(read_long(rows, style, request), format=self.name)
         return replace(read_wide(rows, style, request), format=self.name)
 
+    def columns(self, request: Request) -> dict[str, list[str]]:
+        rows, _ = _rows(request.bytes())
+        return {name.strip(): list(cells) for name, *cells in zip(*rows, strict=True)}
+
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if writes_long(like):
             where = all_rows(like)

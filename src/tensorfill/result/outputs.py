@@ -1,0 +1,29 @@
+"""What of a run goes into a file: the numbers before they are rounded, and the error bars."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tensorfill.data.files import Loaded, write
+from tensorfill.result.completion import Completion
+
+
+def numbers(done: Completion) -> Any:
+    """What is known and the model's mean elsewhere, full shape: not rounded, whatever the data are."""
+    out = np.array(done.estimate, dtype=np.float64)
+    out.reshape(-1)[done.observations.flat] = done.observations.values
+    return out
+
+
+def write_bars(path: str, done: Completion, loaded: Loaded) -> None:
+    """How far the truth may be from each number, as floats: the longer side of the interval, which ends where the
+    data can.
+    """
+    assert done.bars is not None
+    (low, high), middle = done.interval, numbers(done)
+    reach = np.maximum(high - middle, middle - low).astype(done.bars.half.dtype)
+    like = replace(loaded.floating(reach.dtype), values=reach, mask=None, indices=None, values_coo=None)
+    write(path, reach, like)
