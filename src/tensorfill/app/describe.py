@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from tensorfill.show.view import observed_range, picture_axes, to_rgb
 Array = NDArray[Any]
 
 SIDE = 1600  # pixels of a picture to paint on
+WIDE, LOW = 640, 140  # pixels of a heat map: about so wide, at least so high
 LARGEST_SHOWN = 20_000_000  # entries of which a heat map is drawn
 ROWS, COLUMNS = 6, 7  # of a table to show
 # A colour that fills holes stands out: so large a share of the pixels, and so many times as many as are nearly so
@@ -152,8 +152,17 @@ def drawn(obs: Observations, loaded: Loaded) -> NDArray[np.uint8]:
         return np.full((8, 8, 3), 196, dtype=np.uint8)
     blank = Filled(np.full(obs.shape, float(obs.values.mean())))
     rgb = thumbnails(Completion(obs, "none", Status.NOTHING_MISSING, History(), blank))[0][1]
-    times = max(1, math.ceil(160 / max(rgb.shape[:2])))
-    return np.ascontiguousarray(rgb.repeat(times, axis=0).repeat(times, axis=1))
+    return broad(rgb)
+
+
+def broad(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A heat map in a form that fills its place: lying if it is long, entries as large as there is room for."""
+    if rgb.shape[0] > 1.5 * rgb.shape[1]:
+        rgb = rgb.swapaxes(0, 1)
+    height, width = rgb.shape[:2]
+    times = max(1, round(WIDE / width))
+    tall = max(1, round(min(max(times, LOW / height), WIDE / 2 / height)))
+    return np.ascontiguousarray(rgb.repeat(tall, axis=0).repeat(times, axis=1))
 
 
 def details(done: Completion, loaded: Loaded) -> str:

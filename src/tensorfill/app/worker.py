@@ -48,8 +48,15 @@ class Worker:
             if order["do"] != "stop":
                 self.queue.put(order)
             elif self.stoppable:
-                _thread.interrupt_main()
+                self.interrupt()
         os._exit(0)  # the server is gone: nobody waits for what is being computed
+
+    def interrupt(self) -> None:
+        """A real signal where there are any, which also ends the main thread's waiting for others."""
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        else:
+            _thread.interrupt_main()
 
     def interrupted(self, number: int, frame: FrameType | None) -> None:
         """Only a run can be stopped, and once; Ctrl-C in a terminal is for the server."""

@@ -31,6 +31,7 @@ from tensorfill.methods.checks import check_above, check_whole
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import DataWarning, diagnose
 from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import Solver
 
 FEWEST = 8  # with fewer observations nothing can be held out: the means it is
@@ -106,12 +107,16 @@ class Auto(Method):
         if only is not None:
             return from_one(only, obs, facts, run, self.name)
         contest = Contest.on(obs, facts, given, run)
-        hold(contest, (cls for _, cls in CANDIDATES.items()), always=ALWAYS)
-        if contest.ended is not None or not contest.ranking():
+        try:
+            hold(contest, (cls for _, cls in CANDIDATES.items()), always=ALWAYS)
+            if contest.ended is not None or not contest.ranking():
+                return cut_short(contest, run, self.name)
+            decision = decide(contest, one=given.model or given.prior is not None)
+            left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
+            return from_contest(contest, decision, replace(run, seconds=left), self.name)
+        except KeyboardInterrupt:  # in a candidate that has no loop of its own to hand back its best
+            contest.ended = Status.INTERRUPTED
             return cut_short(contest, run, self.name)
-        decision = decide(contest, one=given.model or given.prior is not None)
-        left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
-        return from_contest(contest, decision, replace(run, seconds=left), self.name)
 
     def _restrictions(self, obs: Observations) -> Given:
         if self.prior is not None:

@@ -198,6 +198,14 @@ class Contest:
         """Mean over the entries that choose, of the folds it ran on."""
         return float(self.losses(entry.predictions)[self.judges[: len(entry.predictions)]].mean())
 
+    def off(self, entry: Entry) -> float:
+        """Root mean square error on the entries that choose, in spreads of the data; NaN if it did not get there."""
+        if entry.note:
+            return np.nan
+        x = entry.predictions
+        squares = self.weight[: len(x)] * (x - self.truth[: len(x)]) ** 2
+        return float(np.sqrt(squares[self.judges[: len(x)]].mean()))
+
     def beats(self, a: Array, b: Array, sure: float = SURE) -> bool:
         """Are predictions `a` better than `b` by more than chance? Paired, on the entries that choose: less loss in the
         mean, and by `sure` standard errors, of the mean or of how often (a few huge losses blur any mean).

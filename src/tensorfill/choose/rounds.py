@@ -81,6 +81,7 @@ def _try(contest: Contest, family: Family) -> None:
     entry = contest.enter(Entry(candidate, trial), contest.opening)
     contest.entries.append(entry)
     family.send(contest.loss(entry) if not entry.note else np.inf)
+    contest.run.tell(candidate.label, contest.off(entry), 1 - max(contest.left, 0.0) / contest.budget)
 
 
 def _second_cost(contest: Contest) -> float:

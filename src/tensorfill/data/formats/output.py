@@ -120,15 +120,14 @@ def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None
         kind.write_path(Path(room) / target.name, values, like)
 
 
-class _Enough(Exception):
-    """The format has begun to write: it can."""
-
-
 class _Stop:
     """A file that is never written: who writes to it has shown that it can."""
 
+    begun = False
+
     def write(self, data: Any) -> int:
-        raise _Enough
+        self.begun = True
+        raise InterruptedError
 
     def flush(self) -> None:
         return
@@ -145,13 +144,12 @@ class _Stop:
 
 def can_write(kind: Format, completed: Array, like: Loaded) -> bool:
     """Could `kind` hold the completed tensor? What cannot be told without writing it all counts as yes."""
+    sink = _Stop()
     try:
         if kind.streams:
-            kind.write(cast(Any, _Stop()), like.restore(completed), like)
-    except (FileError, ImportError, ValueError, TypeError):
-        return False
-    except _Enough:
-        return True
+            kind.write(cast(IO[bytes], sink), like.restore(completed), like)
+    except Exception:  # its refusal, or whatever a library makes of the file that cannot be written
+        return sink.begun
     return True
 
 
