@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from tensorfill.app.choice import LEVEL, Choice, command, python, stem
 from tensorfill.app.watch import Watch, expected_seconds, save_picture
 from tensorfill.data.facts import Facts, look
 from tensorfill.data.files import FORMATS, FileError, FileWarning, Loaded, columns_of, read, read_mask, write
+from tensorfill.data.formats.long import guess_columns
 from tensorfill.data.formats.output import can_write
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.result.completion import Completion
@@ -26,6 +28,7 @@ from tensorfill.show.summary import leaderboard, quality
 from tensorfill.terminal import BAD_DATA, Problem, noting
 
 FIRST = {"picture": ("png", "tiff", "jpeg", "npy"), "table": ("csv", "parquet", "npy"), "array": ("npy", "csv", "mat")}
+TRIAL = 20_000  # entries up to which every format is tried before it is offered; beyond, pictures are
 
 
 class Desk:
@@ -50,6 +53,10 @@ class Desk:
         for name in ("numba", "matplotlib.figure", "tensorfill.show.report"):
             importlib.import_module(name)
 
+    def plain(self, sentence: str) -> str:
+        """A sentence without the folder in which the server keeps the file: the user knows its name."""
+        return sentence.replace(f"{self.path.parent}{os.sep}", "")
+
     # --- reading ------------------------------------------------------------------------------------------------
 
     def look(self, path: str, name: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -61,7 +68,8 @@ class Desk:
             try:
                 loaded = read(path, **self.choice.reading)
             except FileError:
-                if given or (guess := self.guessed_columns()) is None:
+                guess = None if given else self.guessed_columns()
+                if guess is None:
                     raise
                 self.choice = dataclasses.replace(self.choice, dims=guess[0], value=guess[1])
                 loaded = read(path, **self.choice.reading)
@@ -71,9 +79,10 @@ class Desk:
 
     def guessed_columns(self) -> tuple[list[str], str] | None:
         """(dimension columns, value column) of a table with one row for each entry, where they can be seen."""
-        from tensorfill.data.formats.long import guess_columns
-
-        return guess_columns(columns_of(self.path))
+        try:
+            return guess_columns(columns_of(self.path))
+        except FileError:
+            return None
 
     def hints(self) -> dict[str, Any]:
         """What helps to read a file that could not be: the names of its columns."""
@@ -191,7 +200,10 @@ class Desk:
         own = loaded.format
         first = [own, *FIRST["picture" if loaded.extra.get("axes") else "table" if loaded.labels else "array"]]
         order = [name for name in dict.fromkeys([*first, *FORMATS]) if name in FORMATS]
-        able = [name for name in order if name == own or can_write(FORMATS[name](), np.asarray(done.completed), loaded)]
+        small = done.observations.size <= TRIAL
+        tried = [name for name in order if name != own and (small or FORMATS[name].whole)]
+        unfit = {name for name in tried if not can_write(FORMATS[name](), np.asarray(done.completed), loaded)}
+        able = [name for name in order if name not in unfit]
         return [{"name": n, "ending": FORMATS[n].endings[0], "title": FORMATS[n].title} for n in able]
 
     def details(self, folder: str) -> dict[str, Any]:

@@ -76,7 +76,14 @@ class Worker:
                     answer = getattr(self.desk, ORDERS[do])(**order)
                 self.send(**{"is": "answer", "to": number}, **answer)
             except Problem as problem:
-                self.send(**{"is": "refused", "to": number, "sentence": problem.sentence, "more": self.desk.hints()})
+                self.send(
+                    **{
+                        "is": "refused",
+                        "to": number,
+                        "sentence": self.desk.plain(problem.sentence),
+                        "more": self.desk.hints(),
+                    }
+                )
                 continue
             except Exception as error:  # a mistake of ours: said, not hidden, and the child lives on
                 self.send(**{"is": "refused", "to": number, "sentence": mistake(error)})
@@ -96,7 +103,7 @@ class Worker:
                     self.desk.fit_in_a_hurry()
                 self.send(**{"is": "done"}, **self.desk.told())
         except Problem as problem:
-            self.send(**{"is": "failed", "sentence": problem.sentence})
+            self.send(**{"is": "failed", "sentence": self.desk.plain(problem.sentence)})
         except Exception as error:
             self.send(**{"is": "failed", "sentence": mistake(error)})
         finally:

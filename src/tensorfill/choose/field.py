@@ -172,9 +172,11 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
         return whole(once)
     before, after = (float(np.mean((c.at(aside.indices) - aside.values) ** 2)) for c in (done, once))
     if after < WORTH * before:
-        return refined(whole(once), recipe, rest(run, once), start=1)
+        done = refined(whole(once), recipe, rest(run, once), start=1)
+        return replace(done, error=float(np.sqrt(after)))  # of the first pass: the others lower it
     alone = replace(recipe, solver=default_solver(starts=False), passes=0)
-    return fitted(obs, alone, replace(rest(run, once), checkpoint=run.section("alone")), method)
+    done = fitted(obs, alone, replace(rest(run, once), checkpoint=run.section("alone")), method)
+    return replace(done, error=float(np.sqrt(before)))
 
 
 def goes_on(done: Completion) -> bool:

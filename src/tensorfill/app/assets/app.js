@@ -145,7 +145,7 @@ function showFacts() {
   const rows = [
     ["Entries", count(file.entries)],
     ["Missing", file.missing ? `${count(file.missing)} (${percent(file.share)})` : "none yet", file.missing ? "many" : ""],
-    ["Numbers", `${file.numbers}, ${file.range[0]} to ${file.range[1]}`],
+    ["Numbers", `${file.picture ? "brightness" : file.numbers}, ${file.range[0]} to ${file.range[1]}`],
     ["Stored as", file.dtype],
   ];
   if (file.read_as) rows.push(["Read as", `${file.read_as.dims.join(" × ")} → ${file.read_as.value || "value"}`]);
@@ -340,7 +340,7 @@ async function finished(status) {
   $("mask-save").hidden = !status.mask;
   $("command").textContent = status.command;
   $("python").textContent = status.python;
-  $("same-note").textContent = (status.mask ? `Save the mask as ${status.mask} beside the file. ` : "") + (status.stopped ? "Without the stop, they go on to the end." : "They give the very same numbers.");
+  $("same-note").textContent = (status.mask ? `Save the mask as ${status.mask} beside the file. ` : "") + (status.stopped ? "The command and the lines go on to the end, where you stopped." : "The command and the lines give the very same numbers.");
   $("details").replaceChildren(element("p", "Drawing the result …", "soft drawing"));
   show("result", "result-title");
   const response = await fetch(place("details"));

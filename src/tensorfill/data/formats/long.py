@@ -111,7 +111,7 @@ def pick_columns(columns: Sequence[str], request: Request) -> tuple[tuple[str, .
 def guess_columns(table: Mapping[str, Sequence[str]]) -> tuple[list[str], str] | None:
     """(dimension columns, value column) of a table with one row for each entry, or None where it does not look like
     one: the shortest run of first columns with labels that come again, two at least, which together name every row but
-    once; then the first column of numbers.
+    once; then the first column of numbers after them.
     """
     dims: list[str] = []
     rows = len(next(iter(table.values()), ()))
@@ -122,9 +122,10 @@ def guess_columns(table: Mapping[str, Sequence[str]]) -> tuple[list[str], str] |
                 break
     else:
         return None
-    notation = Notation()
-    for name, cells in table.items():
-        if name not in dims and all(notation.number(cell) is not None for cell in cells):
+    notation, names = Notation(), list(table)
+    for name in names[names.index(dims[-1]) + 1 :]:
+        cells = table[name]
+        if all(notation.number(cell) is not None for cell in cells):
             return dims, name
     return None
 

@@ -1,0 +1,236 @@
+"""The page in a real browser: upload, paint, run, stop, download; and how many clicks that takes."""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("starlette", reason="the extra [app] is not installed")
+
+MOST_CLICKS = 4
+
+
+@pytest.fixture(scope="module")
+def address():
+    command = (sys.executable, "-m", "tensorfill", "app", "--no-open", "--port", "0")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        yield re.search(r"http://127\.0\.0\.1:\d+/\S+/", server.stdout.readline())[0]
+        server.terminate()
+        assert server.wait(20) in (0, 143)
+
+
+@pytest.fixture(scope="module")
+def downloads(tmp_path_factory):
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def chrome(tmp_path_factory, downloads):
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    driver = shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("no Chromium with chromedriver on this machine")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
+        options.add_argument(argument)
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.add_argument("--window-size=1200,1100")
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    yield browser
+    browser.quit()
+
+
+class Person:
+    """Somebody with a mouse, who counts."""
+
+    def __init__(self, browser, address):
+        self.browser, self.clicks = browser, 0
+        browser.get_log("browser")
+        browser.get(address)
+
+    def __getitem__(self, name):
+        return self.browser.find_element("id", name)
+
+    def sees(self, name):
+        return self[name].is_displayed()
+
+    def waits(self, *names, seconds=90):
+        """Until one of these is there to be seen; a sentence about a problem ends the wait, too."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for name in (*names, "problem"):
+                if self.sees(name):
+                    return name
+            time.sleep(0.03)
+        raise AssertionError(f"{names} did not show up")
+
+    def chooses(self, path):
+        """The button, then the file in the dialogue of the operating system: one click on the page."""
+        self.clicks += 1
+        self["file"].send_keys(str(path))
+
+    def click(self, name):
+        self.clicks += 1
+        self[name].click()
+
+    def strokes(self, *moves):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        self.clicks += 1
+        chain = ActionChains(self.browser, duration=10).move_to_element(self["canvas"]).click_and_hold()
+        for move in moves:
+            chain = chain.move_by_offset(*move)
+        chain.release().perform()
+
+    def errors(self):
+        return [line for line in self.browser.get_log("browser") if line["level"] == "SEVERE"]
+
+
+def downloaded(folder, name, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if (folder / name).exists() and not list(folder.glob("*.crdownload")):
+            return folder / name
+        time.sleep(0.05)
+    raise AssertionError(f"{name} was not downloaded; there is {os.listdir(folder)}")
+
+
+def photo():
+    y, x = np.mgrid[0:1:48j, 0:1:60j]
+    waves = 0.5 + 0.3 * np.sin(9 * x + 5 * y) * np.cos(7 * y)
+    return np.rint(255 * np.stack([waves, x * 0.8, 0.9 - 0.5 * y], axis=-1)).astype(np.uint8)
+
+
+def test_a_photograph_in_four_clicks(chrome, address, downloads, tmp_path):
+    Image.fromarray(photo()).save(tmp_path / "holiday.png")
+    me = Person(chrome, address)
+    me.chooses(tmp_path / "holiday.png")
+    assert me.waits("look") == "look"
+    assert not me["fill"].is_enabled()  # nothing is missing yet
+    me.strokes((8, 4), (6, -8))
+    assert "painted over" in me["painted"].text
+    me.click("fill")
+    assert me.waits("result") == "result", me["problem"].text
+    assert "gaps filled in holiday.png" in me["result-title"].text
+    assert re.search(r"[Tt]ypical error \d", me["result-lead"].text)
+    me.click("download")
+    made = np.array(Image.open(downloaded(downloads, "holiday-filled.png")))
+    assert me.clicks <= MOST_CLICKS
+    me["mask-save"].click()
+    known = np.array(Image.open(downloaded(downloads, "holiday-mask.png")).convert("L")) == 255
+    assert 0.001 < (~known).mean() < 0.2
+    np.testing.assert_array_equal(made[known], photo()[known])
+    assert np.abs(made[~known].astype(int) - photo()[~known]).mean() < 12
+    # the slider before and after
+    end = time.monotonic() + 60
+    while not chrome.find_elements("css selector", "#details .compare") and time.monotonic() < end:
+        time.sleep(0.1)
+    (slider,) = chrome.find_elements("css selector", "#details .compare input")
+    slider.send_keys("\ue012" * 5)  # arrow left
+    assert slider.get_attribute("aria-valuetext").startswith("45 % before")
+    assert "--mask holiday-mask.png" in me["command"].text
+    assert me.errors() == []
+
+
+def test_a_table_in_three_clicks(chrome, address, downloads, tmp_path):
+    rng = np.random.default_rng(0)
+    T = np.outer(np.arange(1, 13), rng.uniform(1, 2, 5)) + rng.normal(0, 0.1, (12, 5))
+    cells = [[f"{v:.2f}" if rng.random() > 0.2 else "" for v in row] for row in T]
+    text = "day,a,b,c,d,e\n" + "\n".join(f"d{k}," + ",".join(row) for k, row in enumerate(cells)) + "\n"
+    (tmp_path / "sales.csv").write_text(text)
+    me = Person(chrome, address)
+    me.chooses(tmp_path / "sales.csv")
+    assert me.waits("look") == "look"
+    assert f"{sum(c == '' for row in cells for c in row)} (" in me["facts"].text
+    me.click("fill")
+    assert me.waits("result") == "result", me["problem"].text
+    me.click("download")
+    rows = [line.split(",") for line in downloaded(downloads, "sales-filled.csv").read_text().splitlines()[1:]]
+    assert me.clicks <= MOST_CLICKS
+    for row, old in zip(rows, cells, strict=True):
+        assert all(new == was if was else float(new) > 0 for new, was in zip(row[1:], old, strict=True))
+    assert me.errors() == []
+
+
+def test_progress_is_live_and_a_stop_keeps_the_best(chrome, address, tmp_path):
+    rng = np.random.default_rng(0)
+    P = np.rint(photo().repeat(3, 0).repeat(3, 1) * 0.9 + rng.integers(0, 20, (144, 180, 3))).astype(np.uint8)
+    Image.fromarray(np.dstack([P, np.where(rng.random(P.shape[:2]) < 0.5, 255, 0).astype(np.uint8)])).save(
+        tmp_path / "clear.png"
+    )
+    me = Person(chrome, address)
+    me.chooses(tmp_path / "clear.png")
+    assert me.waits("look") == "look"
+    me["questions"].find_element("tag name", "button").click()  # transparent pixels are missing
+    for _ in range(100):
+        if "none yet" not in me["facts"].text:
+            break
+        time.sleep(0.05)
+    chrome.execute_script("document.getElementById('method').value = 'sptc'")
+    count = (
+        "window.times = []; const was = window.EventSource; window.EventSource = function (u) { const s = new was(u);"
+        "s.addEventListener('message', () => window.times.push(performance.now())); return s; };"
+        "window.EventSource.CLOSED = 2"
+    )
+    chrome.execute_script(count)
+    me.click("fill")
+    assert me.waits("now-box") == "now-box"
+    assert "iteration" in me["run-words"].text
+    time.sleep(1.0)
+    assert int(me["meter"].get_attribute("aria-valuenow")) > 0
+    began = time.monotonic()
+    me.click("stop")
+    assert me.waits("result") == "result"
+    busy = max(1.0, os.getloadavg()[0] / 2)
+    assert time.monotonic() - began < 1.0 * busy  # a second, where the machine has nothing else to do
+    assert me["result-title"].text.startswith("Stopped.")
+    gaps = np.diff(chrome.execute_script("return window.times"))
+    assert np.median(gaps) < 500 * busy  # milliseconds
+    assert me.errors() == []
+
+
+def test_painting_by_the_keyboard(chrome, address, tmp_path):
+    Image.fromarray(photo()).save(tmp_path / "p.png")
+    me = Person(chrome, address)
+    me.chooses(tmp_path / "p.png")
+    assert me.waits("look") == "look"
+    me["canvas"].send_keys("\ue014\ue014\ue015 ")  # right, right, down, space
+    assert "painted over" in me["painted"].text
+    assert me["fill"].is_enabled()
+    me["undo"].click()
+    assert not me["fill"].is_enabled()
+
+
+def test_a_mistake_is_said_and_the_page_goes_on(chrome, address, tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    me = Person(chrome, address)
+    me.chooses(tmp_path / "empty.csv")
+    assert me.waits("look") == "problem"
+    assert "it is empty" in me["problem"].text
+    assert me.sees("choose")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_control_has_a_name_and_the_dark_page_is_dark(chrome, address, scheme):
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    Person(chrome, address)
+    page = np.array(Image.open(io.BytesIO(chrome.get_screenshot_as_png())).convert("L"))
+    assert (np.median(page) < 60) == (scheme == "dark")
+    nameless = chrome.execute_script(
+        "return [...document.querySelectorAll('button, input, select, canvas, img')].filter(e => "
+        "!(e.getAttribute('aria-label') || e.alt !== undefined && e.hasAttribute('alt') || (e.labels && e.labels.length)"
+        " || e.textContent.trim() || e.getAttribute('aria-hidden'))).map(e => e.id)"
+    )
+    assert nameless == []

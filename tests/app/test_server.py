@@ -1,0 +1,106 @@
+"""The server with its children: sessions, limits, a run that is watched and stopped, memory that is given back."""
+
+import json
+import os
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="the extra [app] is not installed")
+from starlette.testclient import TestClient
+
+from tensorfill.app.rooms import Limits
+from tensorfill.app.serve import hosts
+from tensorfill.app.server import TICK, build
+
+TOKEN, PORT = "key", 4322
+HOME = f"http://127.0.0.1:{PORT}/{TOKEN}/"
+
+
+def array(path, size=60):
+    rng = np.random.default_rng(0)
+    T = np.einsum("ir,jr,kr->ijk", *(rng.uniform(0, 1, (n, 5)) for n in (size, size, 3)))
+    T[rng.random(T.shape) < 0.5] = np.nan
+    np.save(path, T)
+    return path.read_bytes()
+
+
+LONG = {"method": "sptc", "prior": "normal"}
+
+
+def test_a_life(tmp_path):
+    made = build(token=TOKEN, hosts=hosts(PORT), limits=Limits(upload=10_000_000, rooms=2, running=1))
+    data = array(tmp_path / "a.npy")
+    with TestClient(made, base_url=HOME) as one:
+        one.get(HOME)
+        mine = dict(one.cookies)
+        one.cookies.clear()
+        one.get(HOME)
+        theirs = dict(one.cookies)
+        assert mine != theirs
+
+        def ask(who, method, place, **options):
+            one.cookies.clear()
+            one.cookies.update(who)
+            return one.request(method, HOME + place, **options)
+
+        a = ask(mine, "POST", "files?name=a.npy", content=data).json()
+        assert a["shape"] == [60, 60, 3]
+        b = ask(theirs, "POST", "files?name=b.npy", content=data).json()
+        # two browsers do not see each other's files
+        for place in ("events", "details", "download/npy", "pictures/given.png"):
+            assert ask(theirs, "GET", f"files/{a['key']}/{place}").status_code == 404
+        for place in ("run", "stop", "mask", "look", "close"):
+            assert ask(theirs, "POST", f"files/{a['key']}/{place}").status_code == 404
+        assert ask(mine, "GET", f"files/{a['key']}/pictures/given.png").status_code == 200
+        assert ask(mine, "GET", f"files/{a['key']}/pictures/..%2fa.npy").status_code == 404
+        # so many files, so many runs
+        full = ask(mine, "POST", "files?name=c.npy", content=data)
+        assert full.status_code == 429
+        assert "2 files are open already" in full.json()["error"]
+        assert ask(mine, "GET", f"files/{a['key']}/download/npy").status_code == 409
+        refused = ask(mine, "POST", f"files/{a['key']}/run", content=json.dumps({"rank": "many"}))
+        assert refused.status_code == 422
+        assert refused.json()["error"] == "rank must be a whole number or None; got 'many'."
+        assert ask(mine, "POST", f"files/{a['key']}/run", content=json.dumps(LONG)).status_code == 202
+        busy = ask(theirs, "POST", f"files/{b['key']}/run", content=json.dumps(LONG))
+        assert busy.status_code == 429
+        assert "a run is under way already" in busy.json()["error"]
+        assert ask(mine, "POST", f"files/{a['key']}/mask").status_code == 409
+        # progress, and a stop that keeps the best
+        room = made.state.house.rooms[a["key"]]
+        for _ in range(300):
+            if room.news.get("iteration", 0) > 3:
+                break
+            time.sleep(0.05)
+        pace = [room.status()["seconds"] for _ in range(3) if time.sleep(TICK) is None]
+        assert max(np.diff(pace)) < 0.5 * max(1.0, os.getloadavg()[0] / 2)
+        asked = time.monotonic()
+        ask(mine, "POST", f"files/{a['key']}/stop")
+        events = [
+            json.loads(line[6:]) for line in ask(mine, "GET", f"files/{a['key']}/events").text.split("\n\n") if line
+        ]
+        took = time.monotonic() - asked
+        assert events[-1]["state"] == "done"
+        assert events[-1]["stopped"]
+        assert took < 1.0 * max(1.0, os.getloadavg()[0] / 2)  # a second on a machine that has nothing else to do
+        filled = ask(mine, "GET", f"files/{a['key']}/download/npy")
+        assert 'filename="a-filled.npy"' in filled.headers["content-disposition"]
+        (tmp_path / "f.npy").write_bytes(filled.content)
+        assert np.isfinite(np.load(tmp_path / "f.npy")).all()
+        # closing gives everything back
+        pid, folder = room.child.process.pid, room.folder
+        assert folder.exists()
+        assert ask(mine, "POST", f"files/{a['key']}/close").status_code == 200
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+        assert not folder.exists()
+        # a child that dies takes nothing with it, and says so
+        lost = made.state.house.rooms[b["key"]]
+        lost.child.process.kill()
+        answer = ask(theirs, "POST", f"files/{b['key']}/look", content=b"{}")
+        assert answer.status_code == 422
+        assert "want of memory" in answer.json()["error"]
+        house = made.state.house.folder
+    assert not house.exists()
