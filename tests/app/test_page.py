@@ -230,7 +230,7 @@ def test_every_control_has_a_name_and_the_dark_page_is_dark(chrome, address, sch
     assert (np.median(page) < 60) == (scheme == "dark")
     nameless = chrome.execute_script(
         "return [...document.querySelectorAll('button, input, select, canvas, img')].filter(e => "
-        "!(e.getAttribute('aria-label') || e.alt !== undefined && e.hasAttribute('alt') || (e.labels && e.labels.length)"
+        "!(e.getAttribute('aria-label') || e.hasAttribute('alt') || (e.labels && e.labels.length)"
         " || e.textContent.trim() || e.getAttribute('aria-hidden'))).map(e => e.id)"
     )
     assert nameless == []
