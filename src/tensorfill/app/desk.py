@@ -28,7 +28,7 @@ from tensorfill.show.summary import leaderboard, quality
 from tensorfill.terminal import BAD_DATA, Problem, noting
 
 FIRST = {"picture": ("png", "tiff", "jpeg", "npy"), "table": ("csv", "parquet", "npy"), "array": ("npy", "csv", "mat")}
-TRIAL = 20_000  # entries up to which every format is tried before it is offered; beyond, pictures are
+TRIAL = 20_000  # entries up to which every format is tried before it is offered; beyond, only those that refuse most
 
 
 class Desk:
@@ -201,7 +201,7 @@ class Desk:
         first = [own, *FIRST["picture" if loaded.extra.get("axes") else "table" if loaded.labels else "array"]]
         order = [name for name in dict.fromkeys([*first, *FORMATS]) if name in FORMATS]
         small = done.observations.size <= TRIAL
-        tried = [name for name in order if name != own and (small or FORMATS[name].whole)]
+        tried = [name for name in order if name != own and (small or FORMATS[name].whole or FORMATS[name].store)]
         unfit = {name for name in tried if not can_write(FORMATS[name](), np.asarray(done.completed), loaded)}
         able = [name for name in order if name not in unfit]
         return [{"name": n, "ending": FORMATS[n].endings[0], "title": FORMATS[n].title} for n in able]

@@ -143,11 +143,14 @@ class _Stop:
 
 
 def can_write(kind: Format, completed: Array, like: Loaded) -> bool:
-    """Could `kind` hold the completed tensor? What cannot be told without writing it all counts as yes."""
+    """Can `kind` hold the completed tensor? As far as it takes to know: where it can be told before writing, it is."""
     sink = _Stop()
     try:
         if kind.streams:
             kind.write(cast(IO[bytes], sink), like.restore(completed), like)
+        else:
+            with tempfile.TemporaryDirectory() as room:
+                kind.write_path(Path(room) / f"trial{kind.endings[0]}", like.restore(completed), like)
     except Exception:  # its refusal, or whatever a library makes of the file that cannot be written
         return sink.begun
     return True
