@@ -178,15 +178,14 @@ class Desk:
     def told(self) -> dict[str, Any]:
         """What the page shows first."""
         done, loaded = self._finished()
-        formats = self._formats(done, loaded)
-        out = f"{stem(self.name)}-filled{formats[0]['ending']}"
+        out = f"{stem(self.name)}-filled{FORMATS[loaded.format].endings[0]}"
         return {
             "sentence": done.status.sentence,
             "stopped": done.status is Status.INTERRUPTED,
             "good": done.status.ok,
             "quality": quality(done),
             "filled": done.observations.size - done.observations.nnz,
-            "formats": formats,
+            "formats": [_format(loaded.format)],
             "command": command(self.choice, self.name, out, self.mask_name),
             "python": python(self.choice, self.name, out, self.mask_name),
             "mask": self.mask_name,
@@ -195,16 +194,16 @@ class Desk:
             "notes": self.notes,
         }
 
-    def _formats(self, done: Completion, loaded: Loaded) -> list[dict[str, str]]:
+    def formats(self) -> dict[str, Any]:
         """The formats that can hold the answer, its own first, then those that fit its kind."""
+        done, loaded = self._finished()
         own = loaded.format
         first = [own, *FIRST["picture" if loaded.extra.get("axes") else "table" if loaded.labels else "array"]]
         order = [name for name in dict.fromkeys([*first, *FORMATS]) if name in FORMATS]
         small = done.observations.size <= TRIAL
         tried = [name for name in order if name != own and (small or FORMATS[name].whole or FORMATS[name].store)]
         unfit = {name for name in tried if not can_write(FORMATS[name](), np.asarray(done.completed), loaded)}
-        able = [name for name in order if name not in unfit]
-        return [{"name": n, "ending": FORMATS[n].endings[0], "title": FORMATS[n].title} for n in able]
+        return {"formats": [_format(name) for name in order if name not in unfit]}
 
     def details(self, folder: str) -> dict[str, Any]:
         """The result drawn and explained: a piece of HTML in a file."""
@@ -243,3 +242,8 @@ class Desk:
                 shutil.rmtree(room / name)
                 name += ".zip"
         return {"path": str(room / name), "name": name}
+
+
+def _format(name: str) -> dict[str, str]:
+    kind = FORMATS[name]
+    return {"name": name, "ending": kind.endings[0], "title": kind.title}

@@ -56,6 +56,7 @@ def build(*, token: str, hosts: set[str], limits: Limits | None = None) -> Starl
         Route("/files/{key}/run", pages.room(pages.run), methods=["POST"]),
         Route("/files/{key}/events", pages.room(pages.events)),
         Route("/files/{key}/stop", pages.room(pages.stop), methods=["POST"]),
+        Route("/files/{key}/formats", pages.room(pages.formats)),
         Route("/files/{key}/details", pages.room(pages.details)),
         Route("/files/{key}/pictures/{name}", pages.room(pages.picture)),
         Route("/files/{key}/download/{what}", pages.room(pages.download)),
@@ -229,6 +230,12 @@ class Pages:
         if name not in PICTURES or not (room.folder / name).exists():
             return Response(status_code=404)
         return Response((room.folder / name).read_bytes(), media_type=PICTURES[name])
+
+    async def formats(self, request: Request, room: Room) -> Response:
+        """In which formats the answer can be had."""
+        self._refuse_unfinished(room)
+        async with room.lock:
+            return JSONResponse(await room.child.ask("formats"))
 
     async def details(self, request: Request, room: Room) -> Response:
         """The result in words, pictures and tables."""

@@ -22,7 +22,7 @@ from tensorfill.terminal import BAD_DATA, Problem, as_problem
 
 Order = dict[str, Any]
 # {what the server says: the method of Desk that answers}; a run is checked, answered, and then done
-ORDERS = {name: name for name in ("look", "mask", "hole", "details", "write")} | {"run": "check"}
+ORDERS = {name: name for name in ("look", "mask", "hole", "formats", "details", "write")} | {"run": "check"}
 
 
 class Worker:

@@ -331,11 +331,12 @@ $("stop").addEventListener("click", async () => {
 
 // --- result ----------------------------------------------------------------------------------------------------------
 async function finished(status) {
+  $("format").replaceChildren();
   const stopped = status.stopped ? "Stopped. " : "";
   $("result-title").textContent = `${stopped}${plural(status.filled, "gap", "gaps")} filled in ${file.name}`;
   $("result-lead").textContent = `${status.quality} ${status.stopped ? "" : `It took ${status.seconds.toFixed(1)} s.`}`;
   fillList($("result-notes"), [...(status.good || status.stopped ? [] : [status.sentence]), ...status.notes]);
-  $("format").replaceChildren(...status.formats.map((f) => new Option(`${f.title.replace(/^an? /, "")} (${f.ending})`, f.name)));
+  offerFormats(status.formats);
   $("bars-file").hidden = !status.bars;
   $("mask-save").hidden = !status.mask;
   $("command").textContent = status.command;
@@ -347,6 +348,14 @@ async function finished(status) {
   if (!response.ok) return $("details").replaceChildren(element("p", "The result could not be drawn; it can be downloaded all the same.", "soft"));
   $("details").innerHTML = await response.text(); // written by our own server, everything in it escaped
   compare($("details"));
+  const more = await fetch(place("formats")); // which takes a while to find out
+  if (more.ok) offerFormats((await more.json()).formats);
+}
+
+function offerFormats(formats) {
+  const chosen = $("format").value;
+  $("format").replaceChildren(...formats.map((f) => new Option(`${f.title.replace(/^an? /, "")} (${f.ending})`, f.name)));
+  if (formats.some((f) => f.name === chosen)) $("format").value = chosen;
 }
 
 function download(what) {

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
