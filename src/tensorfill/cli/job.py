@@ -23,7 +23,7 @@ from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
 from tensorfill.data.keeping import CheckpointWarning
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
-from tensorfill.data.sentinels import asked
+from tensorfill.data.sentinels import asked, sentinels
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import numbers, write_bars
@@ -192,6 +192,7 @@ class Job:
                 f"{name} has no missing entry: nothing to fill. Mark what is missing by NaN, --mask F or "
                 "--missing-value V."
             )
+            msg += "".join(f" {found.question}" for found in sentinels(obs.values)[:1])
             raise Problem(msg, BAD_DATA)
 
     # --- the fit ------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensorfill.data.exact import check_exact, numbers
 from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import ask
-from tensorfill.data.observations import Observations
+from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.sentinels import asked
 from tensorfill.data.sources import ArraySource, XarraySource
 from tensorfill.data.sources import cast_like as cast_like
@@ -88,6 +88,8 @@ def from_dense(
     observed = _observed(array, mask)
     plain = np.ma.getdata(array)
     where = np.nonzero(observed)
+    if mask is not None and array.dtype.kind in "iu":
+        _ask_about_inversion(plain, observed)
     kept = (
         None
         if weights is None
@@ -101,6 +103,17 @@ def from_dense(
         dims=() if dims is None else dims,  # type: ignore[arg-type]  # checked there
         source=ArraySource(array, observed),
     )
+
+
+def _ask_about_inversion(plain: Array, observed: NDArray[np.bool_]) -> None:
+    """Known numbers that are all the same, beside hidden ones that are not: the mask most likely has them swapped."""
+    known = plain[observed]
+    if len(known) < 2 or (known != known[0]).any() or observed.all():
+        return
+    hidden = plain[~observed]
+    if (hidden != hidden[0]).any():
+        msg = f"all {len(known):,} known values are {known[0]}: is the mask inverted (True = observed)?"
+        warnings.warn(msg, DataWarning, stacklevel=4)
 
 
 def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:

@@ -66,6 +66,9 @@ class Observations:
         if len(self.shape) < 2:
             msg = f"a tensor must have at least 2 modes; got shape {self.shape}. Reshape it, e.g. days x hours."
             raise ValueError(msg)
+        if self.size == 0:
+            msg = f"data must hold at least one entry; got shape {self.shape}, which is empty."
+            raise ValueError(msg)
         if len(self.values) == 0:
             msg = (
                 f"at least one entry must be observed; got none of {self.size}. Is the mask inverted (True = observed)?"

@@ -1,0 +1,190 @@
+"""Twenty mistakes that newcomers make: each gets one sentence, in Python, on the command line and on the page."""
+
+import json
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tensorfill as tfl
+from tensorfill.cli import main as cli
+from tensorfill.data.files import FileError, read
+from tensorfill.terminal import BAD_DATA, Problem, as_problem
+
+T = np.outer(np.arange(1.0, 9.0), np.arange(2.0, 8.0))
+GAPS = np.ones(T.shape, dtype=bool)
+GAPS[1, 2] = GAPS[4, 4] = GAPS[6, 0] = False
+HOLEY = np.where(GAPS, T, np.nan)
+
+
+def photo():
+    y, x = np.mgrid[0:20, 0:20]
+    out = np.stack([5 * x + 40, 4 * y + 60, 3 * (x + y) + 50], axis=-1).astype(np.uint8)
+    out[5:9, 5:9] = 0  # the hole
+    return out
+
+
+HOLE = (photo() == 0).all(axis=2)
+
+
+@dataclass
+class Mistake:
+    """A file, what is done with it in each of the three places, and words that the sentence must have."""
+
+    name: str
+    words: str
+    data: Any  # saved as in.npy, in.png or, if it is text, in.csv
+    python: dict[str, Any] = field(default_factory=dict)
+    cli: list[str] = field(default_factory=list)
+    page: dict[str, Any] = field(default_factory=dict)
+    mask: Any = None
+    elsewhere: str = ""  # words on the command line and on the page, where they are others
+
+    @property
+    def file(self) -> str:
+        text = isinstance(self.data, str)
+        return "in.csv" if text else "in.png" if self.data.dtype == np.uint8 else "in.npy"
+
+
+def save(path, data):
+    if isinstance(data, str):
+        path.write_text(data)
+    elif data.dtype == np.uint8:
+        Image.fromarray(data).save(path)
+    else:
+        np.save(path, data)
+
+
+def constant(value, shape=(8, 6)):
+    return np.full(shape, value)
+
+
+CSV = "day,a,b,c\n" + "".join(f"d{k},{k},{2 * k},{3 * k}\n" for k in range(6))
+MISTAKES = [
+    Mistake("a typo in an option", "Did you mean 'rank'?", HOLEY, {"ranks": 3}, ["--ranks", "3"], {"ranks": 3},
+            elsewhere="rank"),
+    Mistake("a typo in a method", "Did you mean 'halrtc'?", HOLEY, {"method": "halrct"}, ["--method", "halrct"],
+            {"method": "halrct"}),
+    Mistake("a typo in a prior", "Did you mean 'poisson'?", HOLEY, {"prior": "poison"}, ["--prior", "poison"],
+            {"prior": "poison"}),
+    Mistake("a mask that has known and missing swapped", "mask inverted", HOLEY, {}, ["--mask", "mask.npy"],
+            mask=~GAPS, elsewhere="leaves no known entry"),
+    Mistake("the same over a photograph", "is the mask inverted", photo(), {},
+            ["--mask", "mask.png", "--max-iter", "3"], {"effort": "quick"},
+            mask=np.where(HOLE, 255, 0).astype(np.uint8)),
+    Mistake("strings in a column of numbers", "numbers", CSV.replace("d3,3,6,9", "d3,3,many,9").replace("d5,5", "d5,")),
+    Mistake("a sentinel that was not told", "3 values are -999: missing?",
+            np.where(GAPS, T, -999.0)),
+    Mistake("one observed value", "only 1 entry is known", np.where(np.arange(48).reshape(8, 6) == 9, 7.0, np.nan)),
+    Mistake("data of one dimension", "at least", np.array([1.0, np.nan, 3.0, 4.0]), elsewhere="at least two modes"),
+    Mistake("an empty file", "empty", "", elsewhere="it is empty"),
+    Mistake("infinite values", "must be finite; got inf at index (0, 0)",
+            np.where(np.arange(48).reshape(8, 6) == 0, np.inf, HOLEY)),
+    Mistake("nothing known", "observed", constant(np.nan), elsewhere="everything is missing"),
+    Mistake("nothing missing", "Nothing was missing", T, elsewhere="no missing entry"),
+    Mistake("negative numbers as counts", "must be >= 0 for Poisson", -HOLEY, {"prior": "poisson"},
+            ["--prior", "poisson"], {"prior": "poisson"}),
+    Mistake("a mask of another shape", "mask must have", HOLEY, {}, ["--mask", "mask.npy"], mask=np.ones((3, 3), bool)),
+    Mistake("a rank of zero", "rank must be", HOLEY, {"rank": 0}, ["--rank", "0"], {"rank": 0}),
+    Mistake("an effort there is not", "quick, normal", HOLEY, {"effort": "maximum"}, ["--effort", "maximum"],
+            {"effort": "maximum"}),
+    Mistake("complex numbers", "complex", HOLEY + 1j),
+    Mistake("rows of different lengths", "rows of one length", "a,b,c\n1,2,3\n4,5\n", elsewhere="row 3 has 2 cells"),
+    Mistake("error bars of a handful", "error bars need at least 100", HOLEY, {"error_bars": 0.9},
+            ["--error-bars", "bars.npy"], {"error_bars": True}),
+    Mistake("a seed that is none", "seed must be", HOLEY, {"seed": -1}, ["--seed", "-1"], {"seed": -1}),
+]  # fmt: skip
+
+
+def one_sentence(text, words):
+    assert words.lower() in text.lower(), text
+    assert "\n" not in text.strip()
+    assert "Traceback" not in text
+    assert text.strip().endswith((".", "?", ")", "--help"))
+
+
+def in_python(mistake, folder):
+    """What Python says: an error, a warning, or the status."""
+    if mistake.file != "in.csv":
+        given = mistake.data
+    elif mistake.name.startswith("rows"):
+        given = [[1.0, 2.0, 3.0], [4.0, 5.0]]
+    elif mistake.data:
+        given = pytest.importorskip("pandas").read_csv(folder / "in.csv", index_col=0)
+    else:
+        given = np.empty((0, 3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        quick = {} if "method" in mistake.python else {"effort": "quick"}
+        quick |= {"max_iter": 3} if mistake.file == "in.png" else {}
+        mask = mistake.mask if mistake.mask is None or mistake.mask.dtype == bool else mistake.mask > 0
+        try:
+            done = tfl.complete(given, mask, **{**quick, **mistake.python})
+        except (ValueError, TypeError) as error:
+            return [str(error)]
+    return [str(w.message) for w in caught] + [done.status.sentence]
+
+
+def on_the_command_line(mistake, capsys):
+    """What it says: on standard error, or as a note."""
+    out = f"out{mistake.file[2:]}"
+    with pytest.raises(SystemExit) as end:
+        cli.main(["complete", mistake.file, "-o", out, "--json", "--effort", "quick", *mistake.cli])
+    said = capsys.readouterr()
+    if end.value.code == 0:
+        return json.loads(said.out)["notes"]
+    assert said.err.startswith("tensorfill: ")
+    return [said.err.removeprefix("tensorfill: ").strip()]
+
+
+def on_the_page(mistake, folder):
+    """What it says: a refusal, a question, a note."""
+    pytest.importorskip("starlette", reason="the extra [app] is not installed")
+    from tensorfill.app.desk import Desk
+
+    desk = Desk(lambda **news: None)
+    said = []
+    try:
+        with as_problem(BAD_DATA):
+            seen = desk.look(str(folder / mistake.file), mistake.file)
+            if mistake.mask is not None:
+                name = "mask.png" if mistake.mask.dtype == np.uint8 else "mask.npy"
+                seen = desk.mask(str(folder / name), name)
+            said = [q["text"] for q in seen["questions"]] + seen["notes"]
+            desk.check(mistake.page)
+            desk.fit()
+    except Problem as problem:
+        return [*said, problem.sentence]
+    return said + desk.told()["notes"]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
+@pytest.mark.parametrize("place", ["python", "command line", "page"])
+def test_a_mistake_gets_one_sentence(mistake, place, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / mistake.file, mistake.data)
+    if mistake.mask is not None:
+        save(tmp_path / ("mask.png" if mistake.mask.dtype == np.uint8 else "mask.npy"), mistake.mask)
+    if place == "python":
+        said, words = in_python(mistake, tmp_path), mistake.words
+    elif place == "page":
+        said, words = on_the_page(mistake, tmp_path), mistake.elsewhere or mistake.words
+    else:
+        said, words = on_the_command_line(mistake, capsys), mistake.elsewhere or mistake.words
+    meant = [text for text in said if words.lower() in text.lower()]
+    assert meant, said
+    one_sentence(meant[0], words)
+
+
+def test_there_are_twenty_of_them():
+    assert len({m.name for m in MISTAKES}) >= 20
+
+
+def test_a_name_instead_of_data(tmp_path):
+    with pytest.raises(TypeError, match=r"got the path 'photo.png'"):
+        tfl.complete("photo.png")
+    with pytest.raises(FileError, match="cannot read"):
+        read(tmp_path / "photo.png")
