@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test lint types bench docs clean
+.PHONY: run test lint types bench attack bounds docs clean
 
 run: $(VENV)/.run           ## complete a photograph with 80 % of its voxels missing
 	$(BIN)/tensorfill demo -o out/demo.png
@@ -20,6 +20,12 @@ types: $(VENV)/.test
 
 bench: $(VENV)/.test        ## the speed figures, as ratios
 	$(BIN)/tensorfill bench speed -o out/bench
+
+attack: $(VENV)/.test       ## 15 minutes of damaged files, odd calls, kills, full disks; a table of what came of it
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m attack
+
+bounds: $(VENV)/.test       ## the tests of compiled loops, with every index checked
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=out/bounds $(BIN)/python -m pytest -q tests/kernels tests/interelement tests/solvers/test_gibbs.py
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import linecache
 import multiprocessing
 import os
 import resource
+import signal
 import time
 import traceback
 import warnings
@@ -19,6 +21,7 @@ import tensorfill
 from tensorfill.data.files import FileError
 
 HANG = 10.0  # seconds after which a case hangs
+LOADING = 300.0  # seconds to load everything
 GROWTH = 300 * 2**20  # bytes by which a case may let the process grow beyond the budget of memory
 PACKAGE = str(Path(tensorfill.__file__).parent)
 
@@ -78,6 +81,42 @@ def outcome_of(case: Callable[[], object]) -> str:
     return "answer"
 
 
+def in_child(
+    work: Callable[[], object], said: Path, *, after: float | None = None, number: int = signal.SIGKILL
+) -> int:
+    """The exit code of `work` in a forked process; what it says goes to `said`. A signal `after` some seconds."""
+    pid = os.fork()
+    if pid == 0:
+        code = 99
+        try:
+            handle = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(handle, 1), os.dup2(handle, 2)
+            signal.alarm(60)  # whoever watches may be gone
+            work()
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    if after is not None:
+        time.sleep(after)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def check_ending(code: int, said: Path, *codes: int) -> None:
+    """One of the exit codes, and at most one sentence."""
+    text = said.read_text(errors="replace")
+    lines = [line for line in text.splitlines() if line.strip()]
+    if code not in codes:
+        raise Wrong(f"exit code {code}: {' / '.join(lines[-2:])[:200]}")
+    if len(lines) > 1 or "Traceback" in text or (lines and not lines[0].startswith("tensorfill: ")):
+        raise Wrong(f"exit code {code} with {' / '.join(lines[-2:])[:200]}")
+
+
 def _work(module: str, seed: int, first: int, pipe: Any, budget: int) -> None:
     """Cases from `first` on, one after the other: (number, name, outcome) through the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries complain of damaged files on standard error
@@ -95,30 +134,37 @@ def _work(module: str, seed: int, first: int, pipe: Any, budget: int) -> None:
 
 def run_cases(module: str, seconds: float, seed: int = 0, *, most: int = 10**9, budget: int = 0) -> Tally:
     """As many cases of `module` as there is time for. A crash or a hang is a case gone bad; the rest goes on."""
-    tally, began, k = Tally(module.rpartition(".")[2]), time.monotonic(), 0
+    tally, began = Tally(module.rpartition(".")[2]), time.monotonic()
     context = multiprocessing.get_context("spawn")
-    while k < most and time.monotonic() - began < seconds:
+    hang = getattr(importlib.import_module(module).Cases, "hang", HANG)
+    while tally.cases < most and time.monotonic() - began < seconds:
         ours, theirs = context.Pipe(duplex=False)
-        worker = context.Process(target=_work, args=(module, seed, k, theirs, budget), daemon=True)
+        worker = context.Process(target=_work, args=(module, seed, tally.cases, theirs, budget))
         worker.start()
         theirs.close()
-        running, wait = "loading", 300.0  # to load everything
-        while k < most and (time.monotonic() - began < seconds or not tally.cases):
-            try:
-                if not ours.poll(wait):
-                    tally.add(running, f"hangs for more than {wait:g} s")
-                    break
-                number, name, outcome = ours.recv()
-            except EOFError:
-                worker.join(5)
-                tally.add(running, f"crash, exit code {worker.exitcode}")
-                break
-            if outcome is None:
-                running, wait = name, HANG
-            else:
-                tally.add(name, outcome)
-            k = number + 1
-        worker.kill()
-        worker.join()
+        try:
+            _watch(tally, worker, ours, hang, began + seconds, most)
+        finally:
+            worker.kill()
+            worker.join()
     tally.seconds = time.monotonic() - began
     return tally
+
+
+def _watch(tally: Tally, worker: Any, pipe: Any, hang: float, end: float, most: int) -> None:
+    """What the worker reports, until the time is up, or it crashes or hangs."""
+    running, wait = "loading", LOADING
+    while tally.cases < most and (time.monotonic() < end or not tally.cases):
+        try:
+            if not pipe.poll(wait):
+                tally.add(running, f"hangs for more than {wait:g} s")
+                return
+            _, name, outcome = pipe.recv()
+        except EOFError:
+            worker.join(5)
+            tally.add(running, f"crash, exit code {worker.exitcode}")
+            return
+        if outcome is None:
+            running, wait = name, hang
+        else:
+            tally.add(name, outcome)

@@ -1,0 +1,53 @@
+"""A short part of each kind of attack with every run of the tests; `make attack` is the whole of it."""
+
+import os
+
+import pytest
+
+from attack.__main__ import KINDS, table
+from attack.arena import Wrong, in_own_words, outcome_of, run_cases
+
+CASES = {"files": 150, "calls": 60, "kills": 2, "disks": 2, "memory": 1, "threads": 2, "places": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the attack forks")
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_goes_bad(kind):
+    tally = run_cases(f"attack.{kind}", 240.0, seed=1, most=CASES[kind])
+    assert tally.bad == []
+    assert tally.cases == CASES[kind]
+    assert f"| {kind} | {tally.cases} |" in table([tally])
+
+
+def test_what_goes_bad_is_seen():
+    def raw():
+        return [][1]
+
+    def wrong():
+        raise Wrong("a value changed")
+
+    def refused():
+        import tensorfill as tfl
+
+        tfl.complete(3.0)
+
+    assert outcome_of(raw).startswith("IndexError at test_attack.py")
+    assert outcome_of(wrong) == "a value changed"
+    assert outcome_of(refused) == "sentence"
+    assert outcome_of(lambda: None) == "answer"
+    assert not in_own_words(RuntimeError())
+
+
+@pytest.mark.parametrize(
+    ("module", "word"), [("crashes", "crash, exit code -11"), ("sleeps", "hangs for more than 1 s")]
+)
+def test_crashes_and_hangs_are_one_bad_case_each(module, word, tmp_path, monkeypatch):
+    does = {"crashes": "os.kill(os.getpid(), 11)", "sleeps": "time.sleep(60)"}[module]
+    (tmp_path / f"{module}.py").write_text(
+        f"import os, time\nclass Cases:\n    hang = 1.0\n    def __init__(self, seed): pass\n"
+        f"    def make(self, k): return f'#{{k}}', (lambda: {does}) if k == 1 else (lambda: None)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    tally = run_cases(module, 120.0, most=3)
+    assert tally.bad == [f"#1: {word}"]
+    assert (tally.cases, tally.answers) == (3, 2)
