@@ -103,7 +103,7 @@ class Auto(Method):
             return nothing_missing(obs, facts, self.name)
         self._refuse_strangers(facts, given)
         warn_of_empty_slices(obs, facts)
-        warn_of_few(obs)
+        warn_of_one(obs)
         only = settled(obs, facts, given, run)
         if only is not None:
             return from_one(only, obs, facts, run, self.name)
@@ -161,11 +161,10 @@ def relative_weights(obs: Observations) -> Observations:
     return replace(obs, weights=obs.weights / obs.weights.mean())
 
 
-def warn_of_few(obs: Observations) -> None:
-    """Of so few numbers that nothing can be learnt from them."""
-    if obs.nnz < FEWEST:
-        entries = "entry is" if obs.nnz == 1 else "entries are"
-        msg = f"only {obs.nnz} {entries} known of {obs.size:,}: too few to learn from; expect no more than averages."
+def warn_of_one(obs: Observations) -> None:
+    """Of data from which nothing can be learnt."""
+    if obs.nnz == 1:
+        msg = f"only 1 entry is known of {obs.size:,}: every gap is filled with its value. Is the mask inverted?"
         warnings.warn(msg, DataWarning, stacklevel=5)
 
 
