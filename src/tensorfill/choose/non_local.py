@@ -52,12 +52,14 @@ def default_denoiser(share: float, modes: tuple[int, int] = (0, 1), passes: int 
     """The fewer entries are observed, the more look-alikes are needed to meet some; work grows with the cube of how
     many are met.
     """
-    return SelfSimilarity(stride=STRIDE, group=group_size(share), radius=RADII[passes >= MANY], modes=modes)
+    many = passes >= MANY
+    return SelfSimilarity(stride=STRIDE, group=group_size(share, many=many), radius=RADII[many], modes=modes)
 
 
-def group_size(share: float) -> int:
-    """Patches in a group: 28 at 40 % observed, 44 at 20 %, 80 at 5 %, 96 at 1 %."""
-    return int(np.interp(-np.log(share), -np.log([1.0, 0.4, 0.2, 0.05, 0.01]), [24, 28, 44, 80, 96]))
+def group_size(share: float, *, many: bool = False) -> int:
+    """Patches in a group: 28 at 40 % observed (38 for many passes, +.12 dB), 44 at 20 %, 80 at 5 %, 96 at 1 %."""
+    sizes = [32, 38, 44, 80, 96] if many else [24, 28, 44, 80, 96]
+    return int(np.interp(-np.log(share), -np.log([1.0, 0.4, 0.2, 0.05, 0.01]), sizes))
 
 
 @dataclass(frozen=True, eq=False)
