@@ -68,11 +68,19 @@ def test_two_halves_of_the_truth_are_blended():
     rng = np.random.default_rng(0)
     t = rng.normal(size=600)
     P = np.column_stack([t + rng.normal(size=600), t + rng.normal(size=600), rng.normal(size=600)])
-    w = blend.convex(P, t, np.ones(600), np.array([0.5, 0.5, 0.0]), 0.01)
+    w = blend.convex(P, t, np.ones(600), np.array([1.0, 1.0, 0.0]))
     np.testing.assert_allclose(w.sum(), 1.0)
     assert abs(w[0] - w[1]) < 0.15
     assert w[2] < 0.3
-    assert blend.crossfitted(P, t, np.ones(600), np.array([0.5, 0.5, 0.0]), 0.01) < 0.7
+    assert blend.crossfitted(P, t, np.ones(600), np.array([1.0, 1.0, 0.0])) < 0.7
+
+
+def test_few_entries_hardly_move_weights_from_even_ones_and_many_do():
+    rng = np.random.default_rng(0)
+    for count, low, high in ((40, 0.4, 0.7), (20_000, 0.78, 0.9)):  # by their variances 0.82 would be best
+        t = rng.normal(size=count)
+        P = np.column_stack([t + 0.47 * rng.normal(size=count), t + rng.normal(size=count)])
+        assert low < blend.convex(P, t, np.ones(count), np.ones(2))[0] < high
 
 
 def test_better_by_more_than_chance():
