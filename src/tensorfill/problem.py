@@ -121,11 +121,13 @@ class Problem:
     def value(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
         """The objective; inf where a constraint is broken. `smooth_in`: leave out that mode's non-smooth prior."""
         if self.tensorspace is None:
-            total = self.data_value(self.kernel.predict(factors))
-        else:
-            X = self.kernel.full(factors)  # type: ignore[attr-defined]
-            total = self.data_value(X.reshape(-1)[self.observations.flat]) + self.tensorspace.value(X)
-        return total + self._l2(factors, smooth_in)
+            return self.value_given(self.kernel.predict(factors), factors, smooth_in)
+        X = self.kernel.full(factors)  # type: ignore[attr-defined]
+        return self.value_given(X.reshape(-1)[self.observations.flat], factors, smooth_in) + self.tensorspace.value(X)
+
+    def value_given(self, x: Array, factors: Sequence[Array], smooth_in: int | None = None) -> float:
+        """The objective save its tensor-space prior, given the model values x (nnz,) at the observed entries."""
+        return self.data_value(x) + self._l2(factors, smooth_in)
 
     def _l2(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
         parts = [(p.smooth if n == smooth_in else p, n) for n, p in self.modes]

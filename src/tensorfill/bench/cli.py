@@ -29,6 +29,32 @@ def speed(
     typer.echo(f"written: {out}/speed.csv")
 
 
+@app.command()
+def solvers(
+    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="Directory for the results.")] = "out/solvers",
+    tables: Annotated[str | None, typer.Option(metavar="a,b", help="Of normal, poisson, bernoulli.")] = None,
+    only: Annotated[str | None, typer.Option("--solvers", metavar="a,b", help="Which; by default all.")] = None,
+    seeds: Annotated[str, typer.Option(metavar="0,1", help="Each draws its own tables.")] = "0,1,2",
+    seconds: Annotated[float, typer.Option(metavar="S", help="Of processor time, for each run.")] = 6.0,
+    quick: Annotated[bool, typer.Option("--quick", help="Small tables, to see that it works.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run also what is finished.")] = False,
+) -> None:
+    """Solvers on tables: objective and held-out loss against seconds. OUT/solvers.csv, then solvers.png."""
+    from tensorfill.bench import console
+    from tensorfill.bench import solvers as bench
+
+    each, some = console.numbers("--seeds", seeds, int), console.words(only)
+    report = console.carry_out(
+        "solvers",
+        out,
+        lambda bar: bench.run(out, console.words(tables), some, each, bar, seconds=seconds, quick=quick, again=again),
+    )
+    file = bench.csv_file(out)
+    console.show("To the same held-out loss, medians over seeds", *bench.summary(file.rows()))
+    drawn = bench.draw(out)
+    console.end(report, [file.path] if drawn is None else [file.path, drawn])
+
+
 Images = Annotated[str, typer.Option(metavar="DIR", help="Folder of pictures, of any names and sizes.")]
 Names = Annotated[str | None, typer.Option(metavar="a,b", help="Which pictures of the folder, by name.")]
 Methods = Annotated[

@@ -98,6 +98,7 @@ class NumericalPrior:
 
     name: ClassVar[str]
     location: ClassVar[bool] = False  # is only the difference t - x of account?
+    canonical: ClassVar[bool] = False  # is the second derivative the same for every t?
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):

@@ -128,6 +128,8 @@ class BernoulliOdds(_YesNo, _Odds):
 class _Logit(NumericalPrior):
     """n ln(1 + e^x) - t x, with n = `_n`."""
 
+    canonical = True
+
     @property
     def _n(self) -> int:
         return 1
@@ -154,8 +156,10 @@ class _Logit(NumericalPrior):
         return value, slope
 
     def curv(self, t: Array, x: Array) -> Array:
-        p = sigmoid(x)
-        p *= sigmoid(-x)  # not 1 - p, which is 0 too early
+        e = np.abs(x)
+        np.negative(e, out=e)
+        np.exp(e, out=e)
+        p = e / (1 + e) ** 2  # not p (1 - p), which is 0 too early
         p *= self._n
         return p
 

@@ -49,6 +49,7 @@ class Normal(_Centred):
     """
 
     majoriser = (1.0, 0.0)
+    canonical = True
 
     sigma: float = parameter(1.0)
 

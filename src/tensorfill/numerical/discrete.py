@@ -80,6 +80,7 @@ class PoissonLog(_PoissonDraws):
     Mean: e^x.
     """
 
+    canonical = True
     t_domain = NONNEGATIVE
 
     def nll(self, t: Array, x: Array) -> Array:

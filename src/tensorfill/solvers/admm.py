@@ -13,7 +13,7 @@ from tensorfill.interelement.base import InterElementPrior
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand
 from tensorfill.solvers.newton import damped
-from tensorfill.solvers.rows import Rows, factorised, model_value, not_matrix, rows_of
+from tensorfill.solvers.rows import Rows, factorised, model_value, not_matrix, rows_of, too_large
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -53,12 +53,13 @@ class ADMM(Solver):
         for n, p in problem.modes:
             if p.nonsmooth is not None and not p.nonsmooth.has("prox"):
                 return f"mode {n} has {type(p).__name__}, which has neither a gradient nor a prox"
-        return not_matrix(problem)
+        whole = [n for n in problem.interelement if _rest(problem, n) is not None]
+        return not_matrix(problem) or too_large(problem) or too_large(problem, whole)
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
         duals = {f"Y{n}": np.zeros_like(A) for n, A in enumerate(start) if _rest(problem, n) is not None}
-        return State(pack(start, **duals), {"k": 0}, problem.value(start))
+        return State(pack(start, **duals), {"k": 0}, rows_of(problem).objective(problem, start))
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         rows, duals = rows_of(problem), {}
@@ -80,7 +81,7 @@ class ADMM(Solver):
             A[n] = np.where(step[:, None] == 1, new, A[n] + step[:, None] * along[n])  # whole steps keep exact zeros
             x = x + step[problem.observations.indices[:, n]] * dx
         factors = [a.astype(problem.dtype) for a in rows.balanced(A, _norms(problem, A))]
-        value = problem.value(factors)
+        value = rows.objective(problem, factors)
         if not value <= state.value:  # rounding at the very bottom: stay
             factors, value = state.factors, state.value
         return State(pack(factors, **duals), {"k": state.numbers["k"] + 1}, value)

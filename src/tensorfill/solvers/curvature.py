@@ -33,6 +33,8 @@ BLOCK = 2**15  # observations at a time: temporaries stay in a core's cache
 
 def curvature(prior: NumericalPrior, t: Array, x: Array, g: Array) -> Array:
     """c >= 0 of each entry; g = prior.grad(t, x)."""
+    if prior.canonical:
+        return prior.curv(t, x)  # type: ignore[attr-defined]
     if prior.location:
         r = x - t
         if not prior.has("curv"):

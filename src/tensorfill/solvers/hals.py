@@ -38,7 +38,7 @@ class HALS(Solver):
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
-        return State(pack(start), {"k": 0}, problem.value(start))
+        return State(pack(start), {"k": 0}, rows_of(problem).objective(problem, start))
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         rows, obs = rows_of(problem), problem.observations
@@ -50,7 +50,7 @@ class HALS(Solver):
             self._mode(rows, F, n, w, e)
         swept = rows.balanced([F[rows.entries.part(n)] for n in range(len(problem.shape))])
         new = [A.astype(problem.dtype) for A in swept]
-        value = problem.value(new)
+        value = rows.objective(problem, new)
         if not value <= state.value:  # rounding at the very bottom: stay
             new, value = state.factors, state.value
         return State(pack(new), {"k": state.numbers["k"] + 1}, value)

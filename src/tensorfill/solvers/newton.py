@@ -54,7 +54,7 @@ class Newton(Solver):
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
         numbers = {"k": 0, "momentum": 0.3 * self.extrapolate, "careful": 0, "again": 1}
-        return State(pack(start, **_previous(start)), numbers, problem.value(start))
+        return State(pack(start, **_previous(start)), numbers, rows_of(problem).objective(problem, start))
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         rows, old, numbers = rows_of(problem), state.factors, dict(state.numbers)
@@ -68,7 +68,7 @@ class Newton(Solver):
                 numbers["again"] = min(2 * numbers["again"], MOST_CAREFUL)
             numbers["careful"] -= 1
             new = careful_sweep(problem, rows, old)
-            value = problem.value(new)
+            value = rows.objective(problem, new)
         if not value <= state.value:  # rounding at the very bottom: stay
             new, value = old, state.value
         assert new is not None
@@ -85,13 +85,13 @@ class Newton(Solver):
                 B = A + A.dtype.type(beta) * (A - state.arrays[f"P{n}"])
                 ahead.append(np.clip(B, *problem.bounds(n)))
             new = bold_sweep(problem, rows, ahead)
-            value = problem.value(new)
+            value = rows.objective(problem, new)
             if value <= state.value:
                 numbers["momentum"] = min(self.extrapolate, 1.3 * beta + 0.02)
                 return new, value
             numbers["momentum"] = 0.4 * beta
         new = bold_sweep(problem, rows, old)
-        return new, problem.value(new)
+        return new, rows.objective(problem, new)
 
 
 def _previous(factors: Sequence[Array]) -> dict[str, Array]:

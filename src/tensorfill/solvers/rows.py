@@ -28,6 +28,7 @@ Array = NDArray[Any]
 JITTER = 1e-10  # as in kernels/_newton: of a row's mean curvature
 WIDEST = 600  # bands, counted in entries of A; beyond, conjugate gradients are faster and need no memory
 ROOM = 2**25  # doubles that a banded matrix may take
+MOST = 2**27  # doubles that the systems of tied rows may take: 1 GiB
 PASSES = 60  # of coordinate descent over a row
 NEAR = 1e-6  # a move that gains less than this share of the first is the last
 SWEEPS = 10  # over rows that are tied and bounded
@@ -107,6 +108,12 @@ class Rows:
             solve_apart(ties, G, h, part, A, out, self.threads(G))
         return out
 
+    def objective(self, problem: Problem, factors: Sequence[Array]) -> float:
+        """As `problem.value`, by the coordinates alone: they are few beside the rows' systems, whatever the layout."""
+        F = np.concatenate(factors).astype(np.float64, copy=False)
+        with np.errstate(all="ignore"):  # a step gone wrong is not taken
+            return problem.value_given(self.entries.predict(F).astype(problem.dtype, copy=False), factors)
+
     def systems(self, F: Array, n: int, z: Array, c: Array, part: slice) -> tuple[Array, Array]:
         """Normal equations of some rows of mode n without Q: G (rows, R, R), lower triangles, and h (rows, R)."""
         return self.entries.systems(F, np.empty((len(F), 0)), n, z, c, part)
@@ -139,6 +146,8 @@ def even_scales(q: Array, p: Array) -> Array:
     at_one = 2 * q + p
     good = (at_one > 0).all(axis=0) & np.isfinite(at_one).all(axis=0)
     q, p, at_one = (np.where(good, a, 1.0) for a in (q, p, at_one))
+    if not p[:, good].any():  # all quadratic: the geometric mean
+        return np.where(good, np.sqrt(np.exp(np.log(q).mean(axis=0)) / q), 1.0)
     low, high = np.log(at_one.min(axis=0)), np.log(at_one.max(axis=0))  # all y <= 1, and all y >= 1
 
     def scales(level: Array) -> Array:
@@ -278,9 +287,22 @@ def not_matrix(problem: Problem) -> str | None:
     return None
 
 
+def too_large(problem: Problem, modes: Sequence[int] | None = None) -> str | None:
+    """A refusal where rows that are solved together (of `modes`, else those that Q ties) take too much room."""
+    for n, p in problem.modes:
+        size = problem.shape[n] * problem.rank**2
+        together = (p.smooth is not None and p.smooth.couples(problem.shape[n])) if modes is None else n in modes
+        if together and size > MOST:
+            return (
+                f"mode {n} has {problem.shape[n]:,} rows to be solved together, and their systems at rank "
+                f"{problem.rank} take {8 * size / 2**30:.1f} GiB; lower the rank"
+            )
+    return None
+
+
 def not_quadratic(problem: Problem) -> str | None:
     """A refusal unless every inter-element prior has a matrix, or is a plain bound on the entries."""
-    return not_matrix(problem) or bounds_only(problem)
+    return not_matrix(problem) or bounds_only(problem) or too_large(problem)
 
 
 def compiled_loops() -> Any:
