@@ -260,7 +260,7 @@ def test_every_solver_goes_down_or_says_why_not(name, solver):
     problem, _ = problem_of(name, prior="poisson", interelement={0: tfl.Ridge(0.1)})
     made = SOLVERS[solver]()
     if made.refuses(problem) is not None:
-        assert name != "cp"
+        assert name != "cp" or solver == "hals"  # which is for Normal
         pytest.skip(f"{solver}: {made.refuses(problem)}")
     limit = tfl.Stopping(max_iter=2 if solver == "lbfgsb" else 12)
     done = tfl.solve(problem, made, init="scaled", stopping=limit)

@@ -66,12 +66,11 @@ def test_outside_the_domain_one_step_leads_back():
     assert (step > 0).all()
 
 
-def test_expansion_has_value_gradient_and_no_zero(rng):
+def test_expansion_has_the_gradient_and_no_zero(rng):
     problem, factors = make_problem("poisson", weighted=True)
     x = problem.kernel.predict(factors)
-    value, g, c = expand(problem, x, threads=2)
-    total, slope = problem.entrywise(0, len(x), x)
-    assert value == pytest.approx(total)
+    g, c = expand(problem, x, threads=2)
+    _, slope = problem.entrywise(0, len(x), x)
     np.testing.assert_allclose(g, slope)
     assert (c > 0).all()
 

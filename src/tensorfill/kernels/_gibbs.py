@@ -11,7 +11,7 @@ import numpy as np
 from tensorfill.kernels._numba import jit
 from tensorfill.kernels.base import Array
 
-BLOCK = 8  # observations that enter the normal equations at once: fewer passes over them
+BLOCK = 64  # observations that enter the normal equations at once: sums over them are long enough for vector lanes
 
 
 @jit
@@ -57,9 +57,7 @@ def systems(
     the products of the others' free columns, o the sum of those of the fixed ones.
     """
     K, M, D = free.shape[1], others.shape[1], fixed.shape[1]
-    k, u = np.empty((BLOCK, K)), np.empty((BLOCK, K))
-    k[...] = 0
-    u[...] = 0
+    k, weight, pull = np.empty((K, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
     for i in range(len(starts) - 1):
         for r in range(K):
             h[i, r] = 0
@@ -75,7 +73,7 @@ def systems(
                     for c in range(D):
                         offset += fixed[a, c]
                     for r in range(K):
-                        k[b, r] = free[a, r]
+                        k[r, b] = free[a, r]
                 else:
                     a2 = others[e, 1]
                     for c in range(D):
@@ -84,27 +82,48 @@ def systems(
                             product *= fixed[others[e, m], c]
                         offset += product
                     for r in range(K):
-                        k[b, r] = free[a, r] * free[a2, r]
+                        k[r, b] = free[a, r] * free[a2, r]
                     for m in range(2, M):
                         a2 = others[e, m]
                         for r in range(K):
-                            k[b, r] *= free[a2, r]
-                w_e = w[order[e]]
-                d_e = w_e * (z[order[e]] - offset)
-                for r in range(K):
-                    u[b, r] = w_e * k[b, r]
-                for r in range(K):
-                    h[i, r] += d_e * k[b, r]
-            for b in range(count, BLOCK):
-                for r in range(K):
-                    u[b, r] = 0
+                            k[r, b] *= free[a2, r]
+                weight[b] = w[order[e]]
+                pull[b] = weight[b] * (z[order[e]] - offset)
             for r in range(K):
-                u0, u1, u2, u3 = u[0, r], u[1, r], u[2, r], u[3, r]
-                u4, u5, u6, u7 = u[4, r], u[5, r], u[6, r], u[7, r]
-                for s in range(r + 1):
-                    G[i, r, s] += (u0 * k[0, s] + u1 * k[1, s] + u2 * k[2, s] + u3 * k[3, s]) + (
-                        u4 * k[4, s] + u5 * k[5, s] + u6 * k[6, s] + u7 * k[7, s]
-                    )
+                total = 0.0
+                for b in range(count):
+                    total += pull[b] * k[r, b]
+                h[i, r] += total
+            _add_products(k, weight, pull, count, G, i)
+
+
+@jit
+def _add_products(k: Array, weight: Array, u: Array, count: int, G: Array, i: int) -> None:
+    """Add to the lower triangle of G_i the products of the rows of k (K, BLOCK) over `count` observations.
+
+    Sums run along the observations, four at once; u (BLOCK,) is work space.
+    """
+    for r in range(len(k)):
+        for b in range(count):
+            u[b] = weight[b] * k[r, b]
+        fours = (r + 1) // 4 * 4
+        for s in range(0, fours, 4):
+            t0 = t1 = t2 = t3 = 0.0
+            for b in range(count):
+                f = u[b]
+                t0 += f * k[s, b]
+                t1 += f * k[s + 1, b]
+                t2 += f * k[s + 2, b]
+                t3 += f * k[s + 3, b]
+            G[i, r, s] += t0
+            G[i, r, s + 1] += t1
+            G[i, r, s + 2] += t2
+            G[i, r, s + 3] += t3
+        for s in range(fours, r + 1):
+            t0 = 0.0
+            for b in range(count):
+                t0 += u[b] * k[s, b]
+            G[i, r, s] += t0
 
 
 @jit

@@ -68,7 +68,7 @@ class ADMM(Solver):
         for n in range(len(A)):
             rest = _rest(problem, n)
             with np.errstate(all="ignore"):
-                _, g, c = expand(problem, x, rows.entries.threads)
+                g, c = expand(problem, x, rows.entries.threads)
                 if rest is None:
                     new = rows.solve(A, n, x - g / c, c)
                 else:

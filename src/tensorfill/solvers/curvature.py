@@ -55,26 +55,25 @@ def curvature(prior: NumericalPrior, t: Array, x: Array, g: Array) -> Array:
     return np.maximum(c, 0)
 
 
-def expand(problem: Problem, x: Array, threads: int = 1) -> tuple[float, Array, Array]:
-    """The data term around x (nnz,): its value, its gradient and a curvature > 0, weighted, (nnz,) float64."""
+def expand(problem: Problem, x: Array, threads: int = 1) -> tuple[Array, Array]:
+    """The data term around x (nnz,): its gradient and a curvature > 0, weighted, (nnz,) float64."""
     t, w = problem.observations.values.astype(np.float64, copy=False), problem.observations.weights
     nnz = len(x)
-    g, c, values = np.empty(nnz), np.empty(nnz), np.zeros(-(-nnz // BLOCK))
+    g, c, blocks = np.empty(nnz), np.empty(nnz), -(-nnz // BLOCK)
 
     def work(first: int, last: int) -> None:
         with np.errstate(all="ignore"):
             for k in range(first, last):
                 part = slice(k * BLOCK, min((k + 1) * BLOCK, nnz))
-                nll, g[part] = problem.prior.nll_and_grad(t[part], x[part])
+                g[part] = problem.prior.grad(t[part], x[part])
                 c[part] = curvature(problem.prior, t[part], x[part], g[part])
-                if w is not None:
-                    nll, g[part], c[part] = nll * w[part], g[part] * w[part], c[part] * w[part]
-                values[k] = nll.sum()
 
-    threads = max(1, min(threads, len(values)))
-    in_threads(work, [len(values) * k // threads for k in range(threads + 1)])
+    threads = max(1, min(threads, blocks))
+    in_threads(work, [blocks * k // threads for k in range(threads + 1)])
+    if w is not None:
+        g, c = g * w, c * w
     floor = FLAT * float(c.mean())
-    return float(values.sum()), g, np.maximum(c, floor if floor > 0 else FLAT, out=c)
+    return g, np.maximum(c, floor if floor > 0 else FLAT, out=c)
 
 
 def losses(problem: Problem, x: Array) -> Array:

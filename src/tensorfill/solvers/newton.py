@@ -103,7 +103,7 @@ def bold_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[A
     A = [np.asarray(a, dtype=np.float64) for a in factors]
     x = rows.entries.predict(np.concatenate(A))
     with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
-        _, g, c = expand(problem, x, rows.entries.threads)
+        g, c = expand(problem, x, rows.entries.threads)
         z = x - g / c
         for n in range(len(A)):
             A[n] = rows.solve(A, n, z, c)
@@ -116,7 +116,7 @@ def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> lis
     x = rows.entries.predict(np.concatenate(A))
     for n in range(len(A)):
         with np.errstate(all="ignore"):
-            _, g, c = expand(problem, x, rows.entries.threads)
+            g, c = expand(problem, x, rows.entries.threads)
             D = rows.solve(A, n, x - g / c, c) - A[n]
         along = list(A)
         along[n] = D
