@@ -52,7 +52,7 @@ def test_yes_and_no_come_back_as_yes_and_no(kind):
     assert set(np.unique(filled)) == {0, 1}
     assert filled.dtype == (bool if kind == "bool" else float)
     np.testing.assert_array_equal(filled[known], T[known])
-    inner = done.estimate[~known]
+    inner = done.full[~known]
     assert ((inner >= 0) & (inner <= 1)).all()
     assert len(np.unique(inner)) > 50
     np.testing.assert_array_equal(filled[~known] == 1, inner > 0.5)

@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 from tensorfill.choose.errorbars import complete_with_bars
 from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
+from tensorfill.data.fold import Fold, fold_of
+from tensorfill.data.memory import ask, limited
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting, did_you_mean
@@ -43,11 +45,14 @@ def complete(
     seed: int = 0,
     dims: Sequence[str] | None = None,
     weights: ArrayLike | None = None,
+    absent: str | None = None,
+    fold: Mapping[Any, Any] | Fold | None = None,
     solver: Solver | str | None = None,
     candidates: Sequence[str] | None = None,
     held_out: float | None = None,
     max_iter: int | None = None,
     seconds: float | None = None,
+    max_memory: int | str | None = None,
     callback: Callback | None = None,
     checkpoint: str | PathLike[str] | None = None,
     resume: bool = False,
@@ -57,7 +62,8 @@ def complete(
 
     Parameters
     ----------
-    data : array with NaN for missing, numpy.ma, xarray DataArray, pandas table, or Observations
+    data : array with NaN for missing (NumPy, numpy.ma, xarray, torch, dask, sparse), pandas or polars table, or
+        Observations
     mask : True = observed, of the data's shape or of its first modes
     prior : what kind of numbers these are: "poisson", tfl.Poisson(), ...; see `tensorfill list priors`
     rank : of the low-rank model
@@ -69,7 +75,9 @@ def complete(
     seed : everything random follows from it
     dims, weights : names of the modes; how much each entry counts, > 0
     solver, candidates, held_out : how `auto` fits, what it may try, and the share of entries it judges by
-    max_iter, seconds : limits
+    absent : what a sparse array does not store: "missing" or "zero"
+    fold : {"time": ("day", "hour")} fills a mode of dates as days x hours; the answer comes back in the data's form
+    max_iter, seconds, max_memory : limits; memory as "4GB", by default half of what is free
     callback : called as callback(state, history) after every iteration; True stops the run
     checkpoint, resume : save the run there as it goes; go on from there
     **settings : further ones of the method, e.g. alpha=0.1 of "sptc"; a misspelt one is refused
@@ -88,7 +96,10 @@ def complete(
     if effort != "normal" and name != f"auto-{effort}":
         msg = f'effort="{effort}" belongs to method="auto"; got method={method!r}.'
         raise ValueError(msg)
-    obs = observe(data, mask, weights=weights, dims=dims)
+    with limited(max_memory):
+        given = observe(data, mask, weights=weights, dims=dims, absent=absent)
+    folding = None if fold is None else fold_of(given, fold)
+    obs = given if folding is None else folding.apply(given)
     cls = METHODS[name]
     named: dict[str, Any] = {"prior": prior, "rank": rank, "smooth": smooth}
     named |= {"solver": solver, "candidates": candidates, "held_out": held_out}
@@ -100,8 +111,12 @@ def complete(
     began = time.perf_counter()
     power = power_of(obs)
     tame = divided(obs, power) if power else obs
+    with limited(max_memory):
+        ask(recipe.memory(tame), f"method {name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
     done = recipe.complete(tame, run) if error_bars is None else complete_with_bars(tame, recipe, run, error_bars)
     done = multiplied(done, obs, power) if power else done
+    if folding is not None:
+        done = done.unfolded(given, folding.mode, folding.codes)
     return dataclasses.replace(done, took=time.perf_counter() - began)
 
 

@@ -157,7 +157,7 @@ def _activity(trial: Completion) -> Array | None:
     modes = smooth_modes(trial.observations)[:2]
     if len(modes) < 2:
         return None
-    X = np.asarray(trial.estimate, dtype=np.float64) / unit_of(trial)
+    X = np.asarray(trial.full, dtype=np.float64) / unit_of(trial)
     size = tuple(WINDOW if n in modes else 1 for n in range(X.ndim))
     mean = uniform_filter(X, size)
     activity = np.sqrt(np.maximum(uniform_filter(X * X, size) - mean * mean, 0.0))

@@ -235,7 +235,7 @@ def refined(done: Completion, recipe: FieldRecipe, run: Run, *, start: int = 0, 
     passes = Refinement(
         t,
         obs.mask,
-        done.estimate,
+        done.full,
         default_denoiser(obs.share, (first, second), recipe.passes),
         default_sigmas(t, recipe.passes, share=obs.share),
         noise=recipe.noise,
@@ -251,7 +251,7 @@ def refined(done: Completion, recipe: FieldRecipe, run: Run, *, start: int = 0, 
         callback=run.callback,
         checkpoint=run.section("refine"),
         resume=run.resume,
-        fingerprint=f"refine {obs.shape} {obs.nnz} {float(done.estimate.sum())!r} {passes.sigmas}",
+        fingerprint=f"refine {obs.shape} {obs.nnz} {float(done.full.sum())!r} {passes.sigmas}",
     )
     k, seconds = rows[-1].iteration, rows[-1].seconds
     more = tuple(replace(r, iteration=k + r.iteration, seconds=seconds + r.seconds) for r in outcome.history.rows[1:])

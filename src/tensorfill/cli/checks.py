@@ -53,6 +53,16 @@ def mode_and_weight(text: str) -> tuple[int | str, float]:
     return (int(name) if name.lstrip("-").isdigit() else name), weight
 
 
+def mode_and_units(text: str) -> dict[int | str, Any]:
+    """`time=day,hour`, or `time=24` for so many steps."""
+    name, sign, into = text.partition("=")
+    if not sign or not name or not into:
+        msg = f"--fold must be DIMENSION=UNIT,UNIT, e.g. time=day,hour, or DIMENSION=STEPS; got {text!r}."
+        raise Problem(msg, BAD_USAGE)
+    key = int(name) if name.isdigit() else name
+    return {key: int(into) if into.isdigit() else tuple(part.strip() for part in into.split(","))}
+
+
 def number_or_text(text: str) -> float | str:
     """What --missing-value means: a number, or a text that stands for missing in a table."""
     try:

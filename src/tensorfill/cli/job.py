@@ -13,15 +13,25 @@ from typing import Any
 import numpy as np
 
 from tensorfill.api import complete, settings_of
-from tensorfill.cli.checks import check_effort, check_numbers, coordinates, mode_and_weight, number_or_text, prior_of
+from tensorfill.cli.checks import (
+    check_effort,
+    check_numbers,
+    coordinates,
+    mode_and_units,
+    mode_and_weight,
+    number_or_text,
+    prior_of,
+)
 from tensorfill.cli.outputs import check_outputs
 from tensorfill.cli.progress import Progress, planned
 from tensorfill.data.atomic import lost
 from tensorfill.data.files import FileWarning, Loaded, format_of, read, read_list, read_mask, write
+from tensorfill.data.fold import fold_of, suggestion
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
 from tensorfill.data.keeping import CheckpointWarning
+from tensorfill.data.memory import limited
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import asked, sentinels
 from tensorfill.methods import METHODS
@@ -56,6 +66,8 @@ class Job:
     alpha_missing: bool = False
     format: str | None = None
     at: str | None = None
+    fold: str | None = None
+    max_memory: str | None = None
     checkpoint: str | None = None
     resume: bool = False
     max_iter: int | None = None
@@ -66,8 +78,13 @@ class Job:
 
     def run(self) -> int:
         """Do it; returns the exit code."""
+        with as_problem(BAD_USAGE), limited(self.max_memory):
+            return self._run()
+
+    def _run(self) -> int:
         with as_problem(BAD_USAGE):
             settings = self.settings()
+            fold = None if self.fold is None else mode_and_units(self.fold)
         with as_problem(BAD_DATA), noting(FileWarning, DataWarning) as notes:
             loaded = self.load()
             obs = loaded.observations()
@@ -77,6 +94,8 @@ class Job:
         with as_problem(BAD_USAGE):
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
+            if fold is not None:
+                settings["fold"] = fold_of(obs, fold, loaded.labels or {})
             if self.prior is not None:
                 settings["prior"] = prior_of(self.prior, obs)
         with as_problem(BAD_DATA):
@@ -88,7 +107,8 @@ class Job:
             self.write(done, loaded, indices)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
-            notes = [*loaded.notes, *notes, *warned, *self.notes(loaded)]
+            helps = "" if self.fold is not None else suggestion(obs, loaded.labels or {})
+            notes = [*loaded.notes, *notes, *warned, *self.notes(loaded), *([helps] if helps else [])]
             if self.report is not None:
                 notes += self.write_report(done, loaded, notes)
         self.tell(done, notes)

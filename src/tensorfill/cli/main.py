@@ -144,6 +144,13 @@ def complete(
     at: Annotated[
         str | None, typer.Option(metavar="F", help="Write only the entries listed there (.tns, or a table like IN).")
     ] = None,
+    fold: Annotated[
+        str | None,
+        typer.Option(metavar="D=u,v", help="Fill a dimension of dates as several: time=day,hour; or by steps: t=24."),
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Take no more, e.g. 4GB; half of what is free if not given.")
+    ] = None,
     checkpoint: Annotated[str | None, typer.Option(metavar="F", help="Save the run there as it goes.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     max_iter: MaxIter = None,

@@ -34,8 +34,11 @@ def observe(
     *,
     weights: ArrayLike | None = None,
     dims: Sequence[str] | None = None,
+    absent: str | None = None,
 ) -> Observations:
-    """Observations from anything: array, numpy.ma, xarray, pandas (a matrix, or a Series with a MultiIndex)."""
+    """Observations from anything: array, numpy.ma, xarray, pandas (a matrix, or a Series with a MultiIndex), polars,
+    dask, torch, and sparse arrays, of which `absent` says what is not stored: "missing" or "zero".
+    """
     if isinstance(data, Observations):
         if mask is not None or weights is not None or dims is not None:
             msg = "mask, weights and dims must be given when the Observations are made; got them again here."
@@ -48,6 +51,12 @@ def observe(
         )
         raise TypeError(msg)
     kind = type(data).__module__.split(".")[0]
+    if kind in ("torch", "dask", "polars", "scipy", "sparse") or absent is not None:
+        from tensorfill.data.foreign import observe_foreign
+
+        made = observe_foreign(data, kind, mask, weights=weights, dims=dims, absent=absent)
+        if made is not None:
+            return asked(made)
     if kind == "xarray":
         if not hasattr(data, "dims") or not hasattr(data, "values") or callable(data.values):
             msg = f"xarray input must be a DataArray; got {type(data).__name__}. Choose a variable: dataset['name']."

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.dates import moments
 from tensorfill.data.sources import FrameSource, MatrixSource, SeriesSource, XarraySource
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def _read(text: list[str]) -> Array:
             return np.array(text, dtype="M8[us]")
         except ValueError:  # 30 February, in a calendar of 360 days
             pass
-    return np.array([x.removesuffix(" 00:00:00") if DAY.match(x) else x for x in text])
+    found = moments(text)
+    return np.array([x.removesuffix(" 00:00:00") if DAY.match(x) else x for x in text]) if found is None else found
 
 
 def _duration(seconds: int) -> str:

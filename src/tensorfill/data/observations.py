@@ -33,6 +33,9 @@ class Source(Protocol):
     def fill(self, estimate: Array) -> Any:
         """The input with its missing entries taken from `estimate` (full shape), observed ones untouched."""
 
+    def wrap(self, estimate: Array) -> Any:
+        """Other numbers (full shape) in the same type: an estimate, an end of an interval."""
+
     def only(self, kept: Array) -> Source:
         """The same with nothing observed but the entries at the coordinates `kept` (k, N), some of those that were."""
 

@@ -59,7 +59,11 @@ class ArraySource:
         out = np.array(np.ma.getdata(self.array), copy=True)
         gaps = ~self.known
         out[gaps] = cast_like(estimate[gaps], out.dtype)
-        return np.ma.MaskedArray(out, mask=False) if isinstance(self.array, np.ma.MaskedArray) else out
+        return self.wrap(out)
+
+    def wrap(self, estimate: Array) -> Array:
+        """Other numbers in the same type."""
+        return np.ma.MaskedArray(estimate, mask=False) if isinstance(self.array, np.ma.MaskedArray) else estimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +79,9 @@ class XarraySource:
     def fill(self, estimate: Array) -> Any:
         return self.da.copy(data=self.inner.fill(estimate))
 
+    def wrap(self, estimate: Array) -> Any:
+        return self.da.copy(data=self.inner.wrap(estimate))
+
 
 @dataclass(frozen=True, eq=False)
 class SeriesSource:
@@ -87,7 +94,13 @@ class SeriesSource:
         return replace(self, inner=self.inner.only(kept))
 
     def fill(self, estimate: Array) -> Any:
-        out = self.inner.fill(estimate).set_index(list(self.inner.dims))[self.inner.value]
+        return self._series(self.inner.fill(estimate))
+
+    def wrap(self, estimate: Array) -> Any:
+        return self._series(self.inner.wrap(estimate))
+
+    def _series(self, table: Any) -> Any:
+        out = table.set_index(list(self.inner.dims))[self.inner.value]
         return out.rename_axis(self.series.index.names).rename(self.series.name)
 
 
@@ -109,6 +122,9 @@ class MatrixSource:
             dtype = getattr(column.dtype, "numpy_dtype", column_numbers(column).dtype)
             out.isetitem(n, column.where(known[:, n], cast_like(estimate[:, n], dtype)))
         return out
+
+    def wrap(self, estimate: Array) -> Any:
+        return type(self.frame)(estimate, index=self.frame.index, columns=self.frame.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +152,10 @@ class FrameSource:
             places, kept = (np.ravel_multi_index(tuple(where.T), shape) for where in (self.codes, self.kept))
             seen &= np.isin(places, kept)
         column[tuple(self.codes[seen].T)] = given[seen].to_numpy(dtype=dtype)
+        return self.wrap(column).astype({self.value: given.dtype})
+
+    def wrap(self, estimate: Array) -> Any:
+        shape = tuple(len(u) for u in self.labels)
         grid = np.unravel_index(np.arange(math.prod(shape)), shape)
         table = {d: u[g] for d, u, g in zip(self.dims, self.labels, grid, strict=True)}
-        return type(self.frame)({**table, self.value: column.ravel()}).astype({self.value: given.dtype})
+        return type(self.frame)({**table, self.value: np.asarray(estimate).ravel()})

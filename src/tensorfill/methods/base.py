@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.keeping import Checkpoint
-from tensorfill.data.observations import Observations
+from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.methods.checks import check_whole
 from tensorfill.registry import Registry, Settings
 from tensorfill.result.answer import Filled
@@ -89,6 +89,13 @@ class Method(Settings):
             msg = f"method {self.name!r} cannot complete this tensor: {why}."
             raise ValueError(msg)
 
+    def memory(self, obs: Observations) -> float:
+        """Bytes that completing these data takes, about. Measured with tracemalloc on tensors of 10^5 to 10^7 entries,
+        0.2 to 60 % of them known: what grows with the known entries, with the slices, and with all entries.
+        """
+        everywhere = 30.0 * obs.size if obs.size <= DENSE_LIMIT else 0.0  # larger ones are answered by `at`
+        return everywhere + 500.0 * obs.nnz + 1300.0 * sum(obs.shape)
+
     def complete(self, obs: Observations, run: Run) -> Completion:
         """Fill the gaps."""
         raise NotImplementedError
@@ -124,6 +131,10 @@ class ArrayMethod(Method):
     """
 
     peak: ClassVar[float | None] = 1.0
+    room: ClassVar[float] = 270.0  # bytes of memory for each entry of the tensor: arrays of its size, by tracemalloc
+
+    def memory(self, obs: Observations) -> float:
+        return self.room * obs.size
 
     def limit(self) -> int:
         """The method's own limit on iterations."""

@@ -58,6 +58,7 @@ class FaLRTC(NuclearMethod):
     max_iter : also the length of the schedule that lowers mu_i to its end
     """
 
+    room: ClassVar[float] = 100.0
     reference: ClassVar[str] = (
         "Liu, Musialski, Wonka, Ye: Tensor completion for estimating missing values in visual data, IEEE TPAMI 2013"
     )

@@ -46,6 +46,7 @@ class FBCP(ArrayMethod):
     max_iter: int = 20
     center: bool | None = None  # around the mean of the data? None: only if else all components die
 
+    room: ClassVar[float] = 370.0
     reference: ClassVar[str] = (
         "Zhao, Zhang, Cichocki: Bayesian CP factorization of incomplete tensors with automatic rank determination, "
         "IEEE Trans. Pattern Analysis and Machine Intelligence 2015"
@@ -158,6 +159,7 @@ class FBCPMP(FBCP):
     max_iter: int = 30
     mixing: float = 1.0  # the authors' nd: 1 for natural pictures, 0.1 for strongly structured ones, 0 for none
 
+    room: ClassVar[float] = 820.0
     assumes: ClassVar[str] = "low CP rank, and neighbouring indices of the modes longer than 4 carry similar values"
     use_when: ClassVar[str] = "pictures with most entries missing, noise level and rank unknown"
 

@@ -38,6 +38,7 @@ class HaLRTC(NuclearMethod):
     growth : factor on the penalty per iteration
     """
 
+    room: ClassVar[float] = 120.0
     reference: ClassVar[str] = (
         "Liu, Musialski, Wonka, Ye: Tensor completion for estimating missing values in visual data, IEEE TPAMI 2013"
     )

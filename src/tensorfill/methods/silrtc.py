@@ -33,6 +33,7 @@ class SiLRTC(NuclearMethod):
         they reach alpha/gamma; 1 keeps them there throughout, as the paper's basic form does
     """
 
+    room: ClassVar[float] = 75.0
     reference: ClassVar[str] = (
         "Liu, Musialski, Wonka, Ye: Tensor completion for estimating missing values in visual data, IEEE TPAMI 2013"
     )

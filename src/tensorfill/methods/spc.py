@@ -36,6 +36,7 @@ class _SPC(ArrayMethod):
     tol: float = 1e-5  # a component is added when the mean squared error falls by less than this (data 0..255)
     max_iter: int = 1000
 
+    room: ClassVar[float] = 170.0
     reference: ClassVar[str] = (
         "Yokota, Zhao, Cichocki: Smooth PARAFAC decomposition for tensor completion, IEEE Trans. Signal Processing 2016"
     )

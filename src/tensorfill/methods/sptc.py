@@ -42,6 +42,10 @@ class SPTC(Method):
     max_iter: int = 4000
     tol: float = 1e-8
 
+    def memory(self, obs: Observations) -> float:
+        each = min(60.0 * obs.size, 400.0 * obs.nnz)  # dense, or by coordinates
+        return each + 32.0 * self.rank * sum(obs.shape)  # four arrays of the size of the factors
+
     def complete(self, obs: Observations, run: Run) -> Completion:
         prior = PRIORS.make(self.prior)
         if self.smooth is None:

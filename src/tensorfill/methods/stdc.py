@@ -63,6 +63,7 @@ class STDC(ArrayMethod):
     growth: float = 1.1  # of the penalty mu
     max_iter: int = 50  # accuracy peaks early and then sinks: more iterations are not better
 
+    room: ClassVar[float] = 120.0
     reference: ClassVar[str] = (
         "Chen, Hsu, Liao: Simultaneous tensor decomposition and completion using factor priors, "
         "IEEE Trans. Pattern Analysis and Machine Intelligence 2014"

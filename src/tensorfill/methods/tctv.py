@@ -44,6 +44,7 @@ class TCTV(ArrayMethod):
     tol : stop when no entry changes or misses by more than this
     """
 
+    room: ClassVar[float] = 160.0
     reference: ClassVar[str] = (
         "Wang, Peng, Qin, Wang, Meng: Guaranteed tensor recovery fused low-rankness and smoothness, IEEE TPAMI 2023"
     )

@@ -38,6 +38,7 @@ class TSVD(NuclearMethod):
     tol : relative tolerance (zhang), or largest change of an entry (lu)
     """
 
+    room: ClassVar[float] = 140.0
     reference: ClassVar[str] = (
         "Zhang, Aeron: Exact tensor completion using t-SVD, IEEE TSP 2017; Lu et al.: TNN, IEEE TPAMI 2020"
     )

@@ -240,6 +240,49 @@ class Folded:
         return Folded(inner, int(meta["mode"]), int(meta["period"]), int(meta["length"]))
 
 
+@dataclass(frozen=True, eq=False)
+class Refolded:
+    """An answer for the same data with one mode folded by the calendar: index i along `mode` became codes[i]."""
+
+    kind: ClassVar[str] = "refolded"
+
+    inner: Answer
+    mode: int
+    codes: Array  # (I_mode, number of modes it became)
+
+    def _there(self, indices: Array) -> Array:
+        i = np.asarray(indices)
+        return np.column_stack([i[:, : self.mode], self.codes[i[:, self.mode]], i[:, self.mode + 1 :]])
+
+    def at(self, indices: Array) -> Array:
+        return self.inner.at(self._there(indices))
+
+    def std_at(self, indices: Array) -> Array:
+        return self.inner.std_at(self._there(indices))  # type: ignore[attr-defined]
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        return self.inner.quantile_at(self._there(indices), q)  # type: ignore[attr-defined]
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        return self.inner.sample(m, rng, self._there(indices))  # type: ignore[attr-defined]
+
+    def full(self) -> Array:
+        return unfold(self.inner.full(), self.mode, self.codes)
+
+    def pack(self) -> Packed:
+        arrays, meta = self.inner.pack()
+        return {**arrays, "refolded": self.codes}, {"inner": {"kind": self.inner.kind, **meta}, "mode": self.mode}
+
+    @staticmethod
+    def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Refolded:
+        return Refolded(unpack(arrays, meta["inner"], prior), int(meta["mode"]), arrays["refolded"])
+
+
+def unfold(X: Array, mode: int, codes: Array) -> Array:
+    """A folded tensor in the shape that it had: codes[i] along the modes from `mode` on becomes i along `mode`."""
+    return X[(slice(None),) * mode + tuple(codes.T)]
+
+
 def fold_indices(indices: Array, mode: int, period: int) -> Array:
     """Coordinates (k, N) with the one along `mode` split into which period, and where in it: (k, N + 1)."""
     i = indices[:, mode]
@@ -273,12 +316,12 @@ def draws_of(answer: Answer) -> Any:
 def posterior_of(answer: Answer) -> Posterior | None:
     """The posterior inside the answer, in units of its own; None if the answer is anything else."""
     inner = answer
-    while isinstance(inner, InUnits | Folded | Blend) and len(getattr(inner, "parts", (0,))) == 1:
+    while isinstance(inner, InUnits | Folded | Refolded | Blend) and len(getattr(inner, "parts", (0,))) == 1:
         inner = inner.parts[0] if isinstance(inner, Blend) else inner.inner
     return inner if isinstance(inner, Posterior) else None
 
 
-KINDS: dict[str, Any] = {cls.kind: cls for cls in (Factors, Filled, Blend, InUnits, Folded, Posterior)}
+KINDS: dict[str, Any] = {cls.kind: cls for cls in (Factors, Filled, Blend, InUnits, Folded, Refolded, Posterior)}
 
 
 def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None = None) -> Answer:

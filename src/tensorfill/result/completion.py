@@ -17,7 +17,7 @@ from tensorfill.data.units import Units
 from tensorfill.models import Model
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
-from tensorfill.result.answer import Answer, Factors, Filled, draws_of, factors_of
+from tensorfill.result.answer import Answer, Factors, Filled, Refolded, draws_of, factors_of, unfold
 from tensorfill.result.record import Bars, History, Status, Tried, limits
 
 if TYPE_CHECKING:
@@ -63,10 +63,19 @@ class Completion:
     took: float = np.nan  # seconds, with everything that was tried on the way
 
     @cached_property
-    def estimate(self) -> Array:
-        """The model's mean at every entry, observed or not: full shape, float."""
+    def full(self) -> Array:
+        """The model's mean at every entry, observed or not, as a plain array: full shape, float."""
         self.observations._refuse_huge("the estimate")
         return self.answer.full()
+
+    @property
+    def estimate(self) -> Any:
+        """The model's mean at every entry, observed or not: floats, in the type of the input (array, DataArray, ...)."""
+        return self._like_input(self.full)
+
+    def _like_input(self, array: Array) -> Any:
+        source = self.observations.source
+        return array if source is None else source.wrap(array)
 
     @cached_property
     def completed(self) -> Any:
@@ -75,12 +84,18 @@ class Completion:
         """
         obs = self.observations
         whole = kind_of_numbers(obs.values) == "yes/no"
-        filled = np.rint(np.clip(self.estimate, 0, 1)) if whole else self.estimate
+        filled = np.rint(np.clip(self.full, 0, 1)) if whole else self.full
         if obs.source is not None:
             return obs.source.fill(filled)
         out = np.array(filled, dtype=obs.values.dtype)
         out.reshape(-1)[obs.flat] = obs.values
         return out
+
+    def unfolded(self, obs: Observations, mode: int, codes: Array) -> Completion:
+        """The same run, of data that were folded along `mode` for it: an answer for `obs`, as they were before."""
+        bars = None if self.bars is None else replace(self.bars, half=unfold(self.bars.half, mode, codes))
+        answer = Refolded(self.answer, mode, codes)
+        return replace(self, observations=obs, answer=answer, bars=bars, problem=None, error_units=None)
 
     def with_factors(self, factors: Sequence[Array]) -> Completion:
         """The same run with other factors."""
@@ -107,15 +122,23 @@ class Completion:
         return self.answer.at(where)
 
     @property
-    def interval(self) -> tuple[Array, Array]:
-        """(low, high), full shape: where the truth lies at `bars.level` of the unknown entries. The known are known."""
+    def interval(self) -> tuple[Any, Any]:
+        """(low, high): where the truth lies at `bars.level` of the unknown entries; the known are known. Each end is in
+        the type of the input; `bounds` has them as plain arrays.
+        """
+        low, high = self.bounds
+        return self._like_input(low), self._like_input(high)
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """(low, high) of `interval` as plain arrays, full shape."""
         if self.bars is None:
             if draws_of(self.answer) is not None:
                 return self._central(LEVEL)
             msg = f"this run has no error bars; {self.why_no_bars}."
             raise AttributeError(msg)
         obs = self.observations
-        middle = np.array(self.estimate, dtype=np.float64)
+        middle = np.array(self.full, dtype=np.float64)
         middle.reshape(-1)[obs.flat] = obs.values
         return self.bars.around(middle, self._limits())
 

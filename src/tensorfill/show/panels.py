@@ -80,7 +80,7 @@ def picture(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> 
         _bare(third, "where it was filled in (dark)")
         return figure
     peak = limits[1]
-    ratio = view.psnr(done.estimate, truth, done.observations.mask, peak)
+    ratio = view.psnr(done.full, truth, done.observations.mask, peak)
     _bare(filled, f"completed: {ratio:.2f} dB PSNR")
     third.imshow(view.to_rgb(truth[np.ix_(*sheet.index)], limits))
     _bare(third, "the truth")
@@ -182,7 +182,7 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
     along = int(np.argmax(sheet.given.shape))
     given, completed = (a if along == 1 else a.T for a in (sheet.given, sheet.completed))
     others = None if truth is None else (truth if along == 1 else truth.T)
-    bars = None if done.bars is None else done.interval
+    bars = None if done.bars is None else done.bounds
     at, names = sheet.index[along], words(sheet.labels[1 - along])
     named = sheet.labels[1 - along].dtype.kind == "U"
     figure = new_figure(WIDTH, 1.3 * len(given) + 0.5)

@@ -73,8 +73,8 @@ def error_against(done: Completion, truth: ArrayLike) -> tuple[str, float]:
         raise ValueError(msg)
     observed = done.observations.mask
     if view.picture_axes(done.observations) is not None:
-        return "PSNR in dB", view.psnr(done.estimate, given, observed, view.value_range(done)[1])
-    error = (done.estimate - given.astype(np.float64))[~observed]
+        return "PSNR in dB", view.psnr(done.full, given, observed, view.value_range(done)[1])
+    error = (done.full - given.astype(np.float64))[~observed]
     return "RMSE of filled entries", float(np.sqrt(np.mean(error**2))) if error.size else 0.0
 
 
@@ -194,7 +194,7 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
     if dtype is not None and dtype.kind in "iu":
         ends = (max(ends[0], float(np.iinfo(dtype).min)), min(ends[1], float(np.iinfo(dtype).max)))
     if done.bars is not None:
-        low, high = (end[tuple(np.asarray(where).T)] for end in done.interval)
+        low, high = (end[tuple(np.asarray(where).T)] for end in done.bounds)
     elif (draws := draws_of(done.answer)) is not None:
         low, high = draws.quantile_at(where, ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
     else:

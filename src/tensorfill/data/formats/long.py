@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.dates import moments
 from tensorfill.data.formats.base import Array, FileError, Loaded, Request, first_duplicate
 from tensorfill.data.formats.cells import Notation
 from tensorfill.registry import did_you_mean
@@ -80,7 +81,8 @@ def _natural(labels: list[Any]) -> list[Any] | None:
             return keys if sorted(keys) is not None and keys == keys else None  # NaN equals nothing
         except (ValueError, TypeError):  # not of this kind; or dates with and without a time zone
             continue
-    return None
+    found = moments(labels)
+    return None if found is None else list(found)
 
 
 def pick_columns(columns: Sequence[str], request: Request) -> tuple[tuple[str, ...], str]:

@@ -117,7 +117,8 @@ def unpacked(source: str | bytes) -> bytes:
 
     out = pa.BufferOutputStream()
     packed = pa.py_buffer(source) if isinstance(source, bytes) else source
-    with pa.ipc.open_file(packed) as file, pa.ipc.new_stream(out, file.schema) as stream:
+    alone = pa.ipc.IpcReadOptions(use_threads=False)
+    with pa.ipc.open_file(packed, options=alone) as file, pa.ipc.new_stream(out, file.schema) as stream:
         for k in range(file.num_record_batches):
             stream.write_batch(file.get_batch(k))
     return out.getvalue().to_pybytes()

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.dates import moments
+
 UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
@@ -32,6 +34,10 @@ def step_note(dim: str, labels: Sequence[Any]) -> str | None:
 
 def _seconds(labels: Sequence[Any]) -> NDArray[np.float64] | None:
     """The labels in seconds, if all are dates or times."""
+    if labels and all(isinstance(label, str) for label in labels):
+        found = moments(labels)
+        if found is not None:
+            return found.astype(np.int64) / 1e6
     try:
         return np.array([_moment(label) for label in labels], dtype=np.float64)
     except (ValueError, TypeError, OverflowError):

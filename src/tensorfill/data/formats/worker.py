@@ -23,6 +23,7 @@ from tensorfill.data.memory import BudgetError, limited
 NEEDED = {"mat": ("scipy.io", "h5py"), "netcdf": ("xarray", "scipy.io", "h5netcdf", "h5py"), "hdf5": ("h5py",)}
 NEEDED |= {"feather": ("pyarrow",), "video": ("av",), "geotiff": ("rasterio",)}
 LENGTH = struct.Struct("<Q")
+SLACK = 2**28  # addresses that libraries reserve and hardly use: stacks of threads, arenas
 READY = 2**64 - 2  # no length either: from here on the file is read
 END = 2**64 - 1  # no length: the fork has ended, and its exit code follows
 
@@ -96,7 +97,8 @@ def _limit(size: int, seconds: float) -> None:
             taken = int(file.read().split()[0]) * resource.getpagesize()
     except OSError:  # macOS neither tells nor binds
         return
-    resource.setrlimit(resource.RLIMIT_AS, (taken + size, taken + size))
+    most = taken + size + SLACK
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _answer(request: dict[str, Any], data: bytes | None, out: IO[bytes]) -> None:

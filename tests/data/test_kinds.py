@@ -1,0 +1,155 @@
+"""What goes in comes out: every kind of array and table, from `completed`, `estimate` and both ends of `interval`."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+
+RNG = np.random.default_rng(4)
+TRUTH = np.outer(RNG.uniform(1, 3, 16), RNG.uniform(1, 3, 12))
+KNOWN = RNG.random(TRUTH.shape) < 0.7
+HOLES = np.where(KNOWN, TRUTH, np.nan)
+ROWS, COLUMNS = [f"r{i:02}" for i in range(16)], [f"c{j:02}" for j in range(12)]
+
+
+def masked():
+    return np.ma.MaskedArray(np.where(KNOWN, TRUTH, 1e30), mask=~KNOWN)
+
+
+def xarray():
+    xr = pytest.importorskip("xarray")
+    return xr.DataArray(HOLES, dims=("site", "hour"), coords={"site": ROWS}, name="flow", attrs={"unit": "m3"})
+
+
+def pandas():
+    return pytest.importorskip("pandas").DataFrame(HOLES, index=ROWS, columns=COLUMNS)
+
+
+def series():
+    return pandas().rename_axis("site").rename_axis("hour", axis=1).stack(future_stack=True).rename("flow")
+
+
+def polars():
+    pl = pytest.importorskip("polars")
+    columns = {c: [None if np.isnan(v) else v for v in HOLES[:, j]] for j, c in enumerate(COLUMNS)}
+    return pl.DataFrame({"site": ROWS, **columns})
+
+
+def dask():
+    return pytest.importorskip("dask.array").from_array(HOLES, chunks=(5, 12))
+
+
+def torch():
+    return pytest.importorskip("torch").from_numpy(HOLES.astype(np.float32))
+
+
+def scipy_sparse(kind):
+    import scipy.sparse
+
+    return getattr(scipy.sparse, kind)((TRUTH[KNOWN], np.nonzero(KNOWN)), shape=TRUTH.shape)
+
+
+def pydata(format="coo"):
+    sparse = pytest.importorskip("sparse")
+    return sparse.COO(np.stack(np.nonzero(KNOWN)), TRUTH[KNOWN], shape=TRUTH.shape).asformat(format)
+
+
+def torch_sparse():
+    lib = pytest.importorskip("torch")
+    return lib.sparse_coo_tensor(np.stack(np.nonzero(KNOWN)), TRUTH[KNOWN], TRUTH.shape)
+
+
+def long_array(data):
+    return data.unstack().reindex(index=ROWS, columns=COLUMNS).to_numpy()
+
+
+KINDS = {  # name: (make, plain array of what comes out, settings)
+    "numpy": (lambda: HOLES, np.asarray, {}),
+    "numpy.ma": (masked, np.ma.getdata, {}),
+    "xarray": (xarray, np.asarray, {}),
+    "pandas": (pandas, np.asarray, {}),
+    "pandas Series": (series, long_array, {}),
+    "polars": (polars, lambda t: t.drop("site").to_numpy(), {}),
+    "dask": (dask, lambda a: a.compute(), {}),
+    "torch": (torch, lambda t: t.numpy(), {}),
+    "torch sparse": (torch_sparse, lambda t: t.to_dense().numpy(), {"absent": "missing"}),
+    "sparse COO": (pydata, lambda a: a.todense(), {"absent": "missing"}),
+    "sparse GCXS": (lambda: pydata("gcxs"), lambda a: a.todense(), {"absent": "missing"}),
+    **{
+        f"scipy {kind}": (lambda kind=kind: scipy_sparse(kind), lambda a: a.toarray(), {"absent": "missing"})
+        for kind in ("coo_array", "csr_array", "csc_matrix")
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return tfl.complete(HOLES, method="halrtc", error_bars=0.9, max_iter=20)
+
+
+@pytest.mark.filterwarnings("ignore:the dask array:UserWarning")
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+@pytest.mark.parametrize("name", KINDS)
+def test_what_goes_in_comes_out(name, expected):
+    make, plain, settings = KINDS[name]
+    data = make()
+    done = tfl.complete(data, method="halrtc", error_bars=0.9, max_iter=20, **settings)
+    close = {"rtol": 1e-3} if name == "torch" else {"rtol": 1e-9}
+    for got, want in (
+        (done.completed, expected.completed),
+        (done.estimate, expected.estimate),
+        *zip(done.interval, expected.interval, strict=True),
+    ):
+        assert type(got) is type(data)
+        np.testing.assert_allclose(plain(got), want, **close)
+    np.testing.assert_array_equal(plain(done.completed)[KNOWN], TRUTH[KNOWN].astype(plain(done.completed).dtype))
+    if name == "xarray":
+        assert done.interval[0].attrs == {"unit": "m3"}
+        assert list(done.estimate.site.values) == ROWS
+    if name == "polars":
+        assert done.estimate["site"].to_list() == ROWS
+    if name == "dask":
+        assert done.completed.chunks == data.chunks
+    if "sparse" in name or "scipy" in name:
+        nnz = done.completed.values().numel() if name == "torch sparse" else done.completed.nnz
+        assert nnz == TRUTH.size  # also zeros are stored, or they would be missing again
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, settings) in KINDS.items() if settings])
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")
+def test_what_is_absent_is_asked_for_never_guessed(name):
+    data = KINDS[name][0]()
+    with pytest.raises(ValueError, match=r'give absent="missing" or absent="zero"\.$'):
+        tfl.observe(data)
+    zero = tfl.observe(data, absent="zero")
+    assert zero.nnz == zero.size
+    assert tfl.observe(data, absent="missing").nnz == KNOWN.sum()
+    with pytest.raises(ValueError, match=r'absent must be "missing" or "zero"; got "?\'?none'):
+        tfl.observe(data, absent="none")
+
+
+def test_zeros_of_a_sparse_array_stay_sparse():
+    import scipy.sparse
+
+    counts = scipy.sparse.random_array((20, 15), density=0.3, rng=np.random.default_rng(0), format="csr")
+    mask = np.ones(counts.shape, dtype=bool)
+    mask[3, 4] = False
+    done = tfl.complete(counts, mask, absent="zero", method="halrtc", max_iter=5)
+    assert isinstance(done.completed, scipy.sparse.csr_array)
+    assert done.completed.nnz <= counts.nnz + 1
+
+
+def test_absent_means_nothing_for_a_dense_array():
+    with pytest.raises(ValueError, match="absent is for sparse arrays"):
+        tfl.observe(HOLES, absent="zero")
+
+
+def test_integers_of_polars_keep_their_type_and_their_digits():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"a": [1, None, 3, 4], "b": [2, 4, 6, None], "c": [True, False, None, True]})
+    out = tfl.complete(frame, method="halrtc", max_iter=5).completed
+    assert out.dtypes == frame.dtypes
+    assert out["a"].to_list()[2:] == [3, 4]
+    assert out.null_count().sum_horizontal().item() == 0
+    with pytest.raises(TypeError, match="call .collect"):
+        tfl.observe(frame.lazy())
