@@ -54,7 +54,8 @@ def test_dates_as_people_write_them(name):
 def test_dates_of_a_table_are_put_in_order(tmp_path):
     rows = ["site,day,v", *(f"s{i},{d},{i}.5" for i in range(2) for d in ("2.3.2024", "28.2.2024", "1.3.2024"))]
     (tmp_path / "a.csv").write_text("\n".join(rows))
-    assert read(tmp_path / "a.csv", dims=["site", "day"], value="v").labels["day"] == [
+    loaded = read(tmp_path / "a.csv", dims=["site", "day"], value="v")
+    assert loaded.labels["day"] == [
         "28.2.2024",
         "1.3.2024",
         "2.3.2024",

@@ -151,5 +151,5 @@ def test_integers_of_polars_keep_their_type_and_their_digits():
     assert out.dtypes == frame.dtypes
     assert out["a"].to_list()[2:] == [3, 4]
     assert out.null_count().sum_horizontal().item() == 0
-    with pytest.raises(TypeError, match="call .collect"):
+    with pytest.raises(TypeError, match=r"call \.collect"):
         tfl.observe(frame.lazy())

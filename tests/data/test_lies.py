@@ -162,7 +162,7 @@ def test_the_default_is_a_share_of_what_is_free():
 
 def test_methods_ask_before_they_begin():
     T = np.where(np.random.default_rng(0).random((60, 60, 40)) < 0.5, 1.0, np.nan)
-    with pytest.raises(MemoryError, match="method 'lrtv-pds' on 144,000 entries, .* would take about 38.9 MB"):
+    with pytest.raises(MemoryError, match=r"method 'lrtv-pds' on 144,000 entries, .* would take about 38.9 MB"):
         tfl.complete(T, method="lrtv-pds", max_memory="30MB")
     huge = tfl.Observations((2**10, 2**9, 2**9), np.array([[0, 0, 0], [1, 1, 1]]), np.array([1.0, 2.0]))
     assert METHODS["lrtv-pds"]().memory(huge) > 70e9  # 74 GB were taken once

@@ -61,7 +61,7 @@ def test_gaps_are_filled_by_distance_and_not_by_count():
     hidden = rng.random(T.shape) < 0.5
     gaps = np.where(hidden, np.nan, T)
     off = [
-        np.abs(tfl.complete(data, candidates=["interpolation"]).estimate - T)[hidden].mean()
+        np.abs(tfl.complete(data, candidates=["interpolation"]).full - T)[hidden].mean()
         for data in (as_xarray(gaps, at), gaps)
     ]
     assert off[0] < 0.5 * off[1]

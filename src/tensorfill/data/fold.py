@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ def _units(given: Any) -> tuple[str, ...]:
 def _by_calendar(mode: int, dim: str, names: tuple[str, ...], at: Array) -> Fold:
     step = _step(at)
     columns = [_number(at, names[0]) - _number(at, names[0]).min()]
-    for outer, inner in zip(names, names[1:], strict=False):
+    for outer, inner in pairwise(names):
         start = _start(at, outer)
         if inner == names[-1] and LENGTH[inner] / FINEST <= step < LENGTH[inner]:  # halves of an hour, if they come so
             seconds = (at - start).astype(np.int64) / 1e6

@@ -70,7 +70,7 @@ class Completion:
 
     @property
     def estimate(self) -> Any:
-        """The model's mean at every entry, observed or not: floats, in the type of the input (array, DataArray, ...)."""
+        """The model's mean at every entry, observed or not: floats, in the type of the input."""
         return self._like_input(self.full)
 
     def _like_input(self, array: Array) -> Any:
