@@ -16,6 +16,7 @@ from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
 from tensorfill.data.fold import Fold, fold_of
 from tensorfill.data.memory import ask, limited
+from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting, did_you_mean
@@ -88,14 +89,7 @@ def complete(
 
     More: help(tfl.Completion); `tensorfill list methods`; the pages in docs/.
     """
-    if not isinstance(effort, str) or effort not in EFFORTS:
-        msg = f"effort must be one of {', '.join(EFFORTS)}; got {effort!r}."
-        raise ValueError(msg)
-    method = str(method)  # what is no name is refused by the registry
-    name = f"auto-{effort}" if method == "auto" and effort != "normal" else method
-    if effort != "normal" and name != f"auto-{effort}":
-        msg = f'effort="{effort}" belongs to method="auto"; got method={method!r}.'
-        raise ValueError(msg)
+    name = _name(method, effort)
     with limited(max_memory):
         given = observe(data, mask, weights=weights, dims=dims, absent=absent)
     folding = None if fold is None else fold_of(given, fold)
@@ -109,15 +103,32 @@ def complete(
     run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
     recipe = cls(**settings)
     began = time.perf_counter()
-    power = power_of(obs)
-    tame = divided(obs, power) if power else obs
     with limited(max_memory):
-        ask(recipe.memory(tame), f"method {name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
-    done = recipe.complete(tame, run) if error_bars is None else complete_with_bars(tame, recipe, run, error_bars)
-    done = multiplied(done, obs, power) if power else done
+        ask(recipe.memory(obs), f"method {name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
+        done = _completed(obs, recipe, run, error_bars)
     if folding is not None:
         done = done.unfolded(given, folding.mode, folding.codes)
     return dataclasses.replace(done, took=time.perf_counter() - began)
+
+
+def _name(method: Any, effort: Any) -> str:
+    """The name of the method that `method` and `effort` mean together."""
+    if not isinstance(effort, str) or effort not in EFFORTS:
+        msg = f"effort must be one of {', '.join(EFFORTS)}; got {effort!r}."
+        raise ValueError(msg)
+    method = str(method)  # what is no name is refused by the registry
+    if effort != "normal" and method not in ("auto", f"auto-{effort}"):
+        msg = f'effort="{effort}" belongs to method="auto"; got method={method!r}.'
+        raise ValueError(msg)
+    return f"auto-{effort}" if method == "auto" and effort != "normal" else method
+
+
+def _completed(obs: Observations, recipe: Method, run: Run, error_bars: float | None) -> Completion:
+    """The run itself, on data of a tame magnitude."""
+    power = power_of(obs)
+    tame = divided(obs, power) if power else obs
+    done = recipe.complete(tame, run) if error_bars is None else complete_with_bars(tame, recipe, run, error_bars)
+    return multiplied(done, obs, power) if power else done
 
 
 def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -> None:
