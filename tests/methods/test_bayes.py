@@ -153,6 +153,23 @@ def test_through_the_front_door(tmp_path):
     assert np.array_equal(again.estimate, done.estimate)
 
 
+def test_columns_with_units_of_their_own_are_fitted_by_their_spread(rng):
+    scale, level = 10.0 ** np.arange(-2, 4), np.array([3.0, 0.0, 50.0, 7.0, 900.0, 100_000.0])
+    X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 6))
+    T = level * scale**0.5 + scale * (X + 0.1 * rng.normal(size=X.shape))
+    mask = rng.random(T.shape) < 0.8
+    done = tfl.complete(T, mask=mask, dims=("row", "column"), method="bayes", rank=3, draws=40, burn=40)
+    assert done.settings["units"] == "column"
+    off = ((done.estimate - T) / (scale * X.std(axis=0)))[~mask]
+    assert np.sqrt(np.mean(off**2)) < 0.5
+    low, high = done.interval
+    assert 0.8 < np.mean(((low <= T) & (high >= T))[~mask]) < 0.99
+    assert np.array(done.sample(2)).shape == (2, 60, 6)
+    assert done.std[~mask].min() > 0
+    assert "R-hat" in repr(done)
+    assert tfl.complete(T, mask=mask, method="bayes", prior="normal", rank=1, draws=2, burn=1).settings["units"] is None
+
+
 def test_settings_are_checked():
     for bad in ({"rank": -1}, {"draws": 0}, {"transform": "cube"}, {"rank": 0, "effects": False}):
         with pytest.raises(ValueError, match="must"):

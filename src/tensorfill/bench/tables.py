@@ -21,7 +21,6 @@ from tensorfill.api import complete
 from tensorfill.bench.cells import Cell, CellFile, Report, Watcher, run_cells
 from tensorfill.bench.choose import checked
 from tensorfill.bench.choose_data import NotHere, Places
-from tensorfill.bench.choose_others import standardised
 from tensorfill.bench.tables_others import OTHERS
 from tensorfill.bench.tables_tasks import MEASURES, TASKS, Puzzle, Task
 from tensorfill.data.observations import Observations
@@ -173,16 +172,10 @@ def fill(here: Puzzle, what: str, seed: int) -> tuple[Array | None, float, str]:
 
 
 def _bayes(here: Puzzle, seed: int) -> tuple[Array, str]:
-    """The posterior as it comes; columns with units of their own are standardised, as they are for the imputers."""
-    obs, mean, spread = here.observations, np.zeros(()), np.ones(())
-    if here.data.units is not None:
-        U, mean, spread = standardised(here.gapped, (here.data.units,))
-        obs = Observations.from_dense(np.nan_to_num(U), here.observed)
+    """The posterior as it comes."""
     given = {} if here.prior is None else {"prior": here.prior}
-    done = _finished(complete(obs, method="bayes", seed=seed, **given))  # type: ignore[arg-type]
-    shape = here.data.shape
-    back, level = (np.broadcast_to(a, shape)[here.scored] for a in (spread, mean))
-    return done.at(here.where) * back + level, f"R-hat {done.settings.get('rhat', np.nan):.2f}"
+    done = _finished(complete(here.observations, method="bayes", seed=seed, **given))  # type: ignore[arg-type]
+    return done.at(here.where), f"R-hat {done.settings.get('rhat', np.nan):.2f}"
 
 
 def _finished(done: Any) -> Any:
