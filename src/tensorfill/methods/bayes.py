@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tensorfill.data.facts import kind_of_numbers, unit_mode
+from tensorfill.data.facts import kind_of_numbers, look
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.methods.base import METHODS, Method, Run
@@ -166,8 +166,11 @@ class Bayes(Method):
         """Columns in metres and columns in pascal are fitted by their spread; a prior or a transform has its unit."""
         if self.prior is not None or self.transform != "auto" or kind_of_numbers(obs.values) not in MEASURED:
             return None
-        mode = unit_mode(obs)
-        return None if mode is None else Units.of_slices(obs, mode)
+        facts = look(obs)
+        mode = facts.uneven
+        if mode is None or facts.modes[mode].smooth:  # days that differ are no columns
+            return None
+        return Units.of_slices(obs, mode)
 
     def settings(self) -> dict[str, Any]:
         out = super().settings()
