@@ -71,7 +71,7 @@ def serve(sock: socket.socket, token: str, *, then: str | None) -> None:
 
     app = build(token=token, hosts=hosts(sock.getsockname()[1]))
     config = uvicorn.Config(
-        app, log_level="error", access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on"
+        app, log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on"
     )
     if then is not None:
         threading.Thread(target=webbrowser.open, args=(then,), daemon=True).start()
