@@ -162,7 +162,7 @@ def test_fold_and_memory_on_the_command_line(tmp_path, monkeypatch, capsys):
 
     def run(*more):
         with pytest.raises(SystemExit) as ended:
-            main(["complete", "a.csv", "-o", "b.csv", "--method", "halrtc", "--max-iter", "5", "--json", *more])
+            main(["complete", "a.csv", "-o", "b.csv", "--method", "halrtc", "--json", *more])
         return ended.value.code, capsys.readouterr()
 
     code, told = run()

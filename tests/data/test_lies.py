@@ -290,3 +290,15 @@ def test_own_files_are_read_at_home(tmp_path, monkeypatch):
 def test_the_worker_speaks_json_and_ends_with_its_input():
     assert set(worker.NEEDED) == set(worker.tasks())
     assert json.dumps({k: list(v) for k, v in worker.NEEDED.items()})
+
+
+@pytest.mark.parametrize("what", ["completion", "checkpoint"])
+def test_saved_runs_are_no_bombs_either(what, tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", meta=ZEROS)
+    T = np.where(np.random.default_rng(0).random((9, 8)) < 0.7, 1.5, np.nan)
+    again = {
+        "completion": lambda: tfl.Completion.load(tmp_path / "a.npz"),
+        "checkpoint": lambda: tfl.complete(T, method="halrtc", checkpoint=tmp_path / "a.npz", resume=True),
+    }[what]
+    with pytest.raises((ValueError, BudgetError), match="and 9 MB may be taken"), limited(LIMIT):
+        again()

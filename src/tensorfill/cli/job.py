@@ -84,7 +84,7 @@ class Job:
     def _run(self) -> int:
         with as_problem(BAD_USAGE):
             settings = self.settings()
-            fold = None if self.fold is None else mode_and_units(self.fold)
+            fold: Any = None if self.fold is None else mode_and_units(self.fold)
         with as_problem(BAD_DATA), noting(FileWarning, DataWarning) as notes:
             loaded = self.load()
             obs = loaded.observations()
@@ -95,7 +95,7 @@ class Job:
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
             if fold is not None:
-                settings["fold"] = fold_of(obs, fold, loaded.labels or {})
+                fold = fold_of(obs, fold, loaded.labels or {})
             if self.prior is not None:
                 settings["prior"] = prior_of(self.prior, obs)
         with as_problem(BAD_DATA):
@@ -103,7 +103,7 @@ class Job:
             check_outputs(self, loaded, obs, indices)
             self.check_gaps(obs)
             with noting(DataWarning, CheckpointWarning) as warned:
-                done = self.fit(obs, settings)
+                done = self.fit(obs, settings, fold)
             self.write(done, loaded, indices)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
@@ -217,7 +217,7 @@ class Job:
 
     # --- the fit ------------------------------------------------------------------------------------------------
 
-    def fit(self, obs: Observations, settings: Mapping[str, Any]) -> Completion:
+    def fit(self, obs: Observations, settings: Mapping[str, Any], fold: Any = None) -> Completion:
         """The completion."""
         total = planned(self.method_name, settings, self.max_iter)
         name = "standard input" if self.source == "-" else Path(self.source).name
@@ -234,6 +234,7 @@ class Job:
                     resume=self.resume,
                     max_iter=self.max_iter,
                     seconds=self.seconds,
+                    fold=fold,
                     error_bars=None if self.error_bars is None else LEVEL,
                     **settings,
                 )

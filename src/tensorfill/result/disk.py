@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from tensorfill.data.atomic import check_path, replacing
 from tensorfill.data.convert import ArraySource
 from tensorfill.data.facts import Facts
+from tensorfill.data.formats.arrays import archived
+from tensorfill.data.memory import BudgetError
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
@@ -72,15 +74,14 @@ def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
     check_path(path)
     with open(path, "rb") as raw:  # a file that is not there, or may not be read, says so itself
         try:
-            with np.load(raw, allow_pickle=False) as file:
-                arrays = {k: file[k] for k in file.files}
+            arrays, _ = archived(raw)
             meta = json.loads(arrays["meta"].tobytes())
             if meta.get("format") not in READS:
                 msg = f"it is of format {meta.get('format')}, and this version reads {' and '.join(map(str, READS))}"
                 raise ValueError(msg)
             done = _completion(arrays, meta, prior)
             _try_out(done)
-        except PriorNeeded:
+        except (PriorNeeded, BudgetError):
             raise
         except Exception as error:  # a damaged file meets the libraries that read it in any way at all
             line = (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -3,6 +3,8 @@
 Design: nothing here imports an optional or slow library before a file needs it.
 """
 
+import logging
+
 from tensorfill.data.formats import arrays as arrays
 from tensorfill.data.formats import dicom as dicom
 from tensorfill.data.formats import jsons as jsons
@@ -23,3 +25,6 @@ from tensorfill.data.formats.base import FileError as FileError
 from tensorfill.data.formats.base import FileWarning as FileWarning
 from tensorfill.data.formats.base import Format as Format
 from tensorfill.data.formats.base import Loaded as Loaded
+
+for _library in ("PIL", "tifffile", "pydicom", "rasterio", "openpyxl"):  # what they log of a damaged file, errors say
+    logging.getLogger(_library).addHandler(logging.NullHandler())

@@ -51,6 +51,18 @@ def no_pickle(file: IO[bytes], length: int) -> Array:
         raise
 
 
+def archived(file: IO[bytes]) -> tuple[dict[str, Array], bool]:
+    """(arrays by name, are they packed?) of a .npz archive, once it is sure that there is room for all of them."""
+    arrays, packed = {}, False
+    with zipfile.ZipFile(file) as archive:
+        ask(2 * sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
+        for entry in archive.infolist():
+            with archive.open(entry) as part:
+                arrays[entry.filename.removesuffix(".npy")] = no_pickle(part, entry.file_size)
+            packed |= entry.compress_type != zipfile.ZIP_STORED
+    return arrays, packed
+
+
 def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """(shape, in Fortran's order?, type) that an array in NumPy's format claims; the file is left at its start."""
     start = file.tell()
@@ -95,13 +107,7 @@ class NPZ(Format):
         return head.startswith(b"PK\x05\x06") or (super().begins(head) and name.endswith(b".npy"))
 
     def read(self, request: Request) -> Loaded:
-        arrays, packed = {}, False
-        with zipfile.ZipFile(io.BytesIO(request.bytes())) as archive:
-            ask(2 * sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
-            for entry in archive.infolist():
-                with archive.open(entry) as file:
-                    arrays[entry.filename.removesuffix(".npy")] = no_pickle(file, entry.file_size)
-                packed |= entry.compress_type != zipfile.ZIP_STORED
+        arrays, packed = archived(io.BytesIO(request.bytes()))
         pair = request.variable is None and set(arrays) == {"values", "mask"}
         name = "values" if pair else choose({k: str(a.shape) for k, a in arrays.items()}, request.variable)
         values, mask = arrays[name], None

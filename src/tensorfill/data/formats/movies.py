@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 
 from tensorfill.data.formats import geotiff, gif
+from tensorfill.data.formats.apart import read_apart
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.data.formats.pictures import (
     ask_room,
@@ -31,16 +32,18 @@ COLOURS = (2, 5, 6)  # photometric: RGB, CMYK, YCbCr; bands of anything else are
 LOSSLESS = ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "group3", "group4")
 
 
-def frames_of(image: Any) -> tuple[Array, Array | None, bool, list[Any]]:
-    """(values, alpha, is it a video, durations) of all frames of a Pillow image; they must agree in size and mode."""
+def frames_of(image: Any, length: int) -> tuple[Array, Array | None, bool, list[Any]]:
+    """(values, alpha, is it a video, durations) of all frames of a Pillow image of a file of `length` bytes; they must
+    agree in size and mode.
+    """
     parts: list[Array] = []
     alphas: list[Array] = []
     durations: list[Any] = []
     count = getattr(image, "n_frames", 1)
-    ask_room(image, count)
+    ask_room(image, length, count)
     for k in range(count):
         image.seek(k)
-        ask_room(image)  # this one may claim another size
+        ask_room(image, length)  # this one may claim another size
         whole = image.convert("RGBA") if image.format == "GIF" else image  # frames of a GIF differ in mode
         values, alpha = pixels(whole)
         if parts and (values.shape, values.dtype) != (parts[0].shape, parts[0].dtype):
@@ -74,8 +77,9 @@ class GIF(Format):
     def read(self, request: Request) -> Loaded:
         from PIL import Image
 
-        with Image.open(io.BytesIO(request.bytes()), formats=["GIF"]) as image:
-            values, alpha, video, durations = frames_of(image)
+        data = request.bytes()
+        with Image.open(io.BytesIO(data), formats=["GIF"]) as image:
+            values, alpha, video, durations = frames_of(image, len(data))
             extra = {"durations": durations, "loop": image.info.get("loop")}
         if alpha is not None and alpha.all():
             alpha = None
@@ -122,7 +126,7 @@ class TIFF(Format):
         try:
             with Image.open(io.BytesIO(data), formats=["TIFF"]) as image:
                 if _faithful(image):
-                    values, alpha, video, _ = frames_of(image)
+                    values, alpha, video, _ = frames_of(image, len(data))
                     kept = {k: image.info[k] for k in ("icc_profile", "dpi") if image.info.get(k)}
                     if image.info.get("compression") in LOSSLESS:
                         kept["compression"] = image.info["compression"]
@@ -182,9 +186,10 @@ def _pillow_writes(array: Array, axes: str, alpha: Array | None) -> bool:
     return array.dtype == np.uint8 and axes in ("HWC", "FHWC") and array.shape[-1] in (3, 4)
 
 
-def _read_tifffile(data: bytes, request: Request) -> Loaded:
+def pages_of(source: str | bytes) -> dict[str, Any]:
+    """All of a TIFF, by its path or its bytes, in plain values."""
     tifffile = attempt_import("tifffile", "this kind of TIFF (16-bit colour, many bands, 64 bits)", "tiff")
-    with tifffile.TiffFile(io.BytesIO(data)) as file:
+    with tifffile.TiffFile(io.BytesIO(source) if isinstance(source, bytes) else source) as file:
         series, page = file.series[0], file.pages[0]
         if len(file.series) > 1:
             msg = f"its pages are of {len(file.series)} kinds; a video needs pages of one size and type."
@@ -192,23 +197,31 @@ def _read_tifffile(data: bytes, request: Request) -> Loaded:
         ask(3 * series.nbytes, f"a picture of shape {series.shape}")
         values = np.array(series.asarray())
         keep = {
-            "photometric": page.photometric,
-            "extrasamples": list(page.extrasamples),
+            "photometric": int(page.photometric),
+            "extrasamples": [int(e) for e in page.extrasamples],
             "compression": "zlib" if page.compression > 1 else None,
             "planar": "S" in series.axes and not series.axes.endswith("S"),
-            "axes": series.axes,
+            "axes": str(series.axes),
         }
+    return {"values": values, "keep": keep}
+
+
+def _read_tifffile(data: bytes, request: Request) -> Loaded:
+    attempt_import("tifffile", "this kind of TIFF (16-bit colour, many bands, 64 bits)", "tiff")
+    found = read_apart("tiff", replace(request, file=io.BytesIO(data)))
+    values, keep = found["values"], found["keep"]
+    axes, samples = keep["axes"], keep["extrasamples"]
     values = values.astype(values.dtype.newbyteorder("="))
     alpha = None
-    if any(e in (1, 2) for e in page.extrasamples[-1:]):  # the last sample is alpha
-        last = series.axes.index("S")
+    if any(e in (1, 2) for e in samples[-1:]):  # the last sample is alpha
+        last = axes.index("S")
         values, alpha = np.split(values, [values.shape[last] - 1], axis=last)
         alpha = np.squeeze(alpha, axis=last)
         values = np.squeeze(values, axis=last) if values.shape[last] == 1 else values
-    colour = series.axes.endswith("S") and values.ndim == len(series.axes)
+    colour = axes.endswith("S") and values.ndim == len(axes)
     if not keep["planar"] and values.ndim - colour in (2, 3):
         video = values.ndim - colour == 3
-        extra = {"tifffile": keep, "colour": int(page.photometric) in COLOURS}
+        extra = {"tifffile": keep, "colour": keep["photometric"] in COLOURS}
         return loaded_picture(request, "tiff", values, alpha, video=video, extra=extra)
     return Loaded("tiff", values.shape, values.dtype, values, extra={"tifffile": keep, "alpha": alpha})
 

@@ -34,7 +34,8 @@ class NIfTI(Format):
         nibabel = attempt_import("nibabel", "reading NIfTI", "medical")
         data = request.bytes()
         second = data[4:8] in STARTS
-        image = (nibabel.Nifti2Image if second else nibabel.Nifti1Image).from_bytes(data)
+        with nibabel.imageglobals.LoggingOutputSuppressor():
+            image = (nibabel.Nifti2Image if second else nibabel.Nifti1Image).from_bytes(data)
         size = math.prod(image.shape) * image.get_data_dtype().itemsize
         if size > len(data):
             msg = f"it is damaged: {len(data):,} bytes cannot hold the volume of shape {image.shape} that it claims."

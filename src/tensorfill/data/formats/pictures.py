@@ -15,12 +15,16 @@ from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Load
 from tensorfill.data.memory import ask
 
 DIMS = {"F": "frame", "H": "row", "W": "column", "C": "channel"}
+DENSEST = 10_000  # pixels in a byte: deflate packs 1032 to 1, of up to 8 pixels each, and nothing else does better
 KEPT = ("icc_profile", "dpi", "exif")  # metadata of a picture that is written back
 
 
-def ask_room(image: Any, frames: int = 1) -> None:
-    """May so many frames of a Pillow image, none of which is unpacked yet, be?"""
+def ask_room(image: Any, length: int, frames: int = 1) -> None:
+    """May so many frames of a Pillow image, none of which is unpacked yet, be? And can `length` bytes hold them?"""
     width, height = image.size
+    if width * height * frames > DENSEST * length:
+        msg = f"it is damaged: {length:,} bytes cannot hold the {width} x {height} pixels that it claims."
+        raise FileError(msg)
     deep = 4 if image.mode.startswith(("I", "F")) else max(len(image.getbands()), 3)
     several = f"{frames} pictures of" if frames > 1 else "a picture of"
     ask(3 * deep * width * height * frames, f"{several} {width} x {height} pixels")
@@ -180,7 +184,7 @@ class PNG(Format):
             if getattr(image, "n_frames", 1) > 1:
                 msg = "it is an animated PNG; save it as GIF or multi-page TIFF."
                 raise FileError(msg)
-            ask_room(image)
+            ask_room(image, len(data))
             values, alpha = pixels(image)
             kept = {k: image.info[k] for k in KEPT if image.info.get(k)}
         return loaded_picture(request, "png", values, alpha, video=False, extra={"save": kept})
@@ -216,8 +220,9 @@ class JPEG(Format):
     def read(self, request: Request) -> Loaded:
         from PIL import Image
 
-        with Image.open(io.BytesIO(request.bytes()), formats=["JPEG", "MPO"]) as image:
-            ask_room(image)
+        data = request.bytes()
+        with Image.open(io.BytesIO(data), formats=["JPEG", "MPO"]) as image:
+            ask_room(image, len(data))
             values, alpha = pixels(image)
             extra = {"save": {k: image.info[k] for k in KEPT if image.info.get(k)}, "mode": image.mode}
         return loaded_picture(request, "jpeg", values, alpha, video=False, extra=extra)

@@ -61,6 +61,8 @@ class TNS(Format):
     def _lines(self, sink: IO[bytes], where: Array, values: Array, shape: tuple[int, ...], *, first: bool) -> None:
         if first:
             sink.write(f"# shape {' '.join(map(str, shape))}\n".encode())
+        if values.dtype.kind == "f" and np.isnan(values).any():  # what is missing is absent
+            where, values = where[~np.isnan(values)], values[~np.isnan(values)]
         columns = [map(str, (column + 1).tolist()) for column in where.T]
         rows = zip(*columns, texts(values), strict=True)
         sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())

@@ -21,7 +21,7 @@ from tensorfill.data.formats.base import FileError
 from tensorfill.data.memory import BudgetError, limited
 
 NEEDED = {"mat": ("scipy.io", "h5py"), "netcdf": ("xarray", "scipy.io", "h5netcdf", "h5py"), "hdf5": ("h5py",)}
-NEEDED |= {"feather": ("pyarrow",), "video": ("av",), "geotiff": ("rasterio",)}
+NEEDED |= {"feather": ("pyarrow",), "video": ("av",), "geotiff": ("rasterio",), "tiff": ("tifffile",)}
 LENGTH = struct.Struct("<Q")
 SLACK = 2**28  # addresses that libraries reserve and hardly use: stacks of threads, arenas
 READY = 2**64 - 2  # no length either: from here on the file is read
@@ -30,7 +30,7 @@ END = 2**64 - 1  # no length: the fork has ended, and its exit code follows
 
 def tasks() -> dict[str, Callable[..., Any]]:
     """What can be read apart, by name: f(path or bytes, **options)."""
-    from tensorfill.data.formats import geotiff, hdf5, mat, parquet, video, xarrays
+    from tensorfill.data.formats import geotiff, hdf5, mat, movies, parquet, video, xarrays
 
     return {
         "mat": mat.variables_of,
@@ -39,6 +39,7 @@ def tasks() -> dict[str, Callable[..., Any]]:
         "feather": parquet.unpacked,
         "video": video.frames_of,
         "geotiff": geotiff.bands_of,
+        "tiff": movies.pages_of,
     }
 
 
