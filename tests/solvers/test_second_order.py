@@ -100,6 +100,16 @@ def test_conjugate_gradients_agree_with_bands(tie, monkeypatch):
     np.testing.assert_allclose(rows_of(problem).solve(factors, 0, problem.t, c), exact, rtol=1e-5, atol=1e-7)
 
 
+@pytest.mark.parametrize("tie", ["none", "graph"])
+def test_a_row_without_observations_stays_where_it_is(tie):
+    problem, factors = tied_problem("normal", tie, weighted=False)
+    obs = problem.observations
+    kept = problem.on(obs.subset(np.flatnonzero(obs.indices[:, 0] != 6)))  # on no edge of the graph
+    A = rows_of(kept).solve(factors, 0, kept.t, np.ones_like(kept.t))
+    np.testing.assert_allclose(A[6], factors[0][6])
+    assert np.abs(A - factors[0]).max() > 1e-3
+
+
 def test_a_periodic_mode_is_narrow_in_the_right_order():
     problem, _ = tied_problem("normal", "periodic")
     assert rows_of(problem).ties[0].bands[-1][0] == 2  # eight in the order given

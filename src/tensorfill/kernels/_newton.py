@@ -13,33 +13,34 @@ from tensorfill.kernels._gibbs import cholesky, solve_lower, solve_upper
 from tensorfill.kernels._numba import jit
 from tensorfill.kernels.base import Array
 
-JITTER = 1e-10  # of a row's mean curvature, on its diagonal: a row with fewer observations than columns has no minimum
+JITTER = 1e-10  # of a row's mean curvature, towards where it was: a row of fewer observations than columns stays near
+NOTHING = 1e-30  # the same for a row without any: it stays
 
 
 @jit
-def solve_rows(G: Array, h: Array, q: Array, out: Array) -> None:
-    """out_i = (G_i + q_i)^-1 h_i for every row; q (I,), the others (I, R, R), (I, R), (I, R)."""
+def solve_rows(G: Array, h: Array, q: Array, start: Array, out: Array) -> None:
+    """out_i = (G_i + q_i)^-1 h_i for every row, near start_i; q (I,), G (I, R, R), the others (I, R)."""
     R = G.shape[1]
     P, v = np.empty((R, R)), np.empty(R)
     for i in range(len(G)):
-        _solve_row(G, h, q[i], i, P, v)
+        _solve_row(G, h, q[i], start, i, P, v)
         for r in range(R):
             out[i, r] = v[r]
 
 
 @jit
-def _solve_row(G: Array, h: Array, q: float, i: int, P: Array, v: Array) -> None:
-    """v = (G_i + q)^-1 h_i; P (R, R) is work space."""
+def _solve_row(G: Array, h: Array, q: float, start: Array, i: int, P: Array, v: Array) -> None:
+    """v = (G_i + q)^-1 h_i, near start_i; P (R, R) is work space."""
     R = len(v)
     trace = 0.0
     for r in range(R):
         trace += G[i, r, r]
-    extra = q + JITTER * trace / R
+    near = JITTER * trace / R + NOTHING
     for r in range(R):
         for s in range(r):
             P[r, s] = G[i, r, s]
-        P[r, r] = G[i, r, r] + extra
-        v[r] = h[i, r]
+        P[r, r] = G[i, r, r] + q + near
+        v[r] = h[i, r] + near * start[i, r]
     cholesky(P, R)
     solve_lower(P, v, R)
     solve_upper(P, v, R)
@@ -80,7 +81,7 @@ def box_rows(
     R = G.shape[1]
     P, v, own = np.empty((R, R)), np.empty(R), np.empty(R)
     for i in range(len(G)):
-        _solve_row(G, h, q[i], i, P, v)
+        _solve_row(G, h, q[i], start, i, P, v)
         inside = True
         for r in range(R):
             inside = inside and low <= v[r] <= high
@@ -123,15 +124,15 @@ def box_sweep(
 
 
 @jit
-def fill_bands(G: Array, order: Array, jitter: Array, bands: Array) -> None:
-    """The diagonal blocks of a banded matrix in LAPACK's lower form, bands (width + 1, I R): row order[i] is i-th."""
+def fill_bands(G: Array, order: Array, extra: float, bands: Array) -> None:
+    """Add G + extra to a banded matrix in LAPACK's lower form, bands (width + 1, I R); row order[i] is the i-th."""
     R = G.shape[1]
     for i in range(len(order)):
         row = order[i]
         for s in range(R):
             for r in range(s, R):
                 bands[r - s, i * R + s] += G[row, r, s]
-            bands[0, i * R + s] += jitter[row]
+            bands[0, i * R + s] += extra
 
 
 @jit

@@ -26,8 +26,9 @@ PATIENCE = 10  # times `inner` that a step may take until it lowers the model
 @SOLVERS.register("admm")
 @dataclass(frozen=True)
 class ADMM(Solver):
-    """Each mode in turn: a quadratic model of the smooth terms plus the non-smooth prior, minimised by alternating
-    directions. Monotone: the step to that minimum is shortened where it would raise the objective.
+    """Each mode in turn: Newton's quadratic model plus a non-smooth prior, by alternating directions.
+
+    The step to the minimum of both is shortened where it would raise the objective.
 
         A = argmin model(A) + r/2 |A - Z + U|^2       rows, factorised once
         Z = prox(A + U, 1/r)                          the non-smooth prior: exact plateaus, exact zeros

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 @SOLVERS.register("hals")
 @dataclass(frozen=True)
 class HALS(Solver):
-    """Least squares, every entry at its minimum within its bounds while all others stand still. Monotone.
+    """Least squares, every entry at its minimum within its bounds while all others stand still.
 
     A sweep costs about as much as a gradient, where Newton's grows with the square of the rank: for high ranks and
     factors >= 0 (put NonNegative on the modes), where bounds keep whole-row steps from being exact anyway.

@@ -26,7 +26,7 @@ MOST_CAREFUL = 16  # sweeps at most until a bold one is tried again
 @SOLVERS.register("newton")
 @dataclass(frozen=True)
 class Newton(Solver):
-    """Each mode in turn: every row at the minimum of a quadratic model of the objective. Monotone.
+    """Each mode in turn: every row at the minimum of a quadratic model of the objective.
 
     The data term becomes a weighted least squares problem once per sweep, sum c/2 (z - x)^2 with z = x - g/c, and each
     mode is solved exactly, its inter-element prior included: for Normal this is alternating least squares. A sweep that

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-JITTER = 1e-10  # as in kernels/_newton: of a row's mean curvature
+JITTER, NOTHING = 1e-10, 1e-30  # as in kernels/_newton: what keeps a row where it was, of its mean curvature
 WIDEST = 600  # bands, counted in entries of A; beyond, conjugate gradients are faster and need no memory
 ROOM = 2**25  # doubles that a banded matrix may take
 MOST = 2**27  # doubles that the systems of tied rows may take: 1 GiB
@@ -170,7 +170,7 @@ def solve_apart(ties: Ties, G: Array, h: Array, part: slice, A: Array, out: Arra
         if ties.bounded:
             loops.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, NEAR, A[a:b], out[a:b])
         else:
-            loops.solve_rows(G[a:b], h[a:b], q[a:b], out[a:b])
+            loops.solve_rows(G[a:b], h[a:b], q[a:b], A[a:b], out[a:b])
 
     in_threads(work, [len(G) * t // threads for t in range(threads + 1)])
 
@@ -200,51 +200,57 @@ Solve = Callable[[Array, Array], Array]
 
 
 def factorised(ties: Ties, G: Array, extra: float = 0.0) -> Solve:
-    """A function (h, start) -> A that solves (G + Q + extra) A = h, all (I, R): factorised once where that is exact."""
+    """A function (h, start) -> A that solves (G + Q + extra) A = h, all (I, R): factorised once where that is exact.
+
+    Directions that neither data nor Q determine stay at `start`.
+    """
     I, R, _ = G.shape  # noqa: E741
-    jitter = extra + JITTER * np.einsum("irr->i", G) / R
+    near = max(JITTER * float(np.einsum("irr->", G)) / (I * R), NOTHING)
     width = ties.bands[-1][0] * R
     if width > WIDEST or (width + 1) * I * R > ROOM:
-        return _gradients(ties, G, jitter)
+        return _gradients(ties, G, extra, near)
     from scipy.linalg import cho_solve_banded, cholesky_banded
 
     ab = np.zeros((max(width, R - 1) + 1, I * R))
     for k, values in ties.bands:
         ab[k * R, : (I - k) * R] = np.repeat(values, R)
-    compiled_loops().fill_bands(G, ties.order, jitter, ab)
-    L = cholesky_banded(ab, overwrite_ab=True, lower=True, check_finite=False)
+    compiled_loops().fill_bands(G, ties.order, extra + near, ab)
+    try:
+        L = cholesky_banded(ab, overwrite_ab=True, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:  # a pivot lost to rounding
+        return _gradients(ties, G, extra, near)
 
     def solve(h: Array, start: Array) -> Array:
-        out = np.empty((I, R))
-        out[ties.order] = cho_solve_banded((L, True), h[ties.order].reshape(-1), check_finite=False).reshape(I, R)
+        out, right = np.empty((I, R)), h + near * start
+        out[ties.order] = cho_solve_banded((L, True), right[ties.order].reshape(-1), check_finite=False).reshape(I, R)
         return out
 
     return solve
 
 
-def _gradients(ties: Ties, G: Array, jitter: Array, most: int = 200, tol: float = 1e-8) -> Solve:
+def _gradients(ties: Ties, G: Array, extra: float, near: float, most: int = 200, tol: float = 1e-8) -> Solve:
     """Conjugate gradients from `start`, each row preconditioned by its own system, to a residual of `tol` times h."""
-    loops, q = compiled_loops(), ties.diagonal + jitter
+    loops, own = compiled_loops(), ties.diagonal + extra + near
 
     def times(V: Array) -> Array:
         out = np.empty_like(V)
         loops.multiply_rows(G, V, out)
         out += ties.Q @ V
-        out += jitter[:, None] * V
+        out += (extra + near) * V
         return out
 
     def conditioned(V: Array) -> Array:
         out = np.empty_like(V)
-        loops.solve_rows(G, V, q, out)
+        loops.solve_rows(G, V, own, np.zeros_like(V), out)
         return out
 
     def solve(h: Array, start: Array) -> Array:
         A = start.astype(np.float64)
-        r = h - times(A)
+        r = h + near * A - times(A)
         v = p = conditioned(r)
         old, goal = float(np.vdot(r, v)), tol * float(np.linalg.norm(h))
         for _ in range(most):
-            if np.linalg.norm(r) <= goal:
+            if not np.linalg.norm(r) > goal:
                 break
             Mp = times(p)
             step = old / float(np.vdot(p, Mp))
