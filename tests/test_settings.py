@@ -89,6 +89,15 @@ def test_solve_says_what_is_wrong(change, sentence):
         tfl.solve(tfl.Problem(tfl.observe(T), rank=1), **change)
 
 
+def test_numbers_too_large_and_shapes_that_are_none():
+    with pytest.raises(ValueError, match="rank must leave factors of fewer than"):
+        tfl.Problem(tfl.observe(T), rank=2**70)
+    with pytest.raises(TypeError, match="shape must be a list of whole numbers"):
+        tfl.Observations.from_coo([[0, 1], [1, 0]], [1.0, 2.0], 3)
+    with pytest.raises(ValueError, match="rho of method 'spc-tv' must be >= 0"):
+        tfl.complete(T, method="spc-tv", rho=-(2**70))
+
+
 def test_names_of_files_and_rows_of_one_length(tmp_path):
     done = tfl.complete(T, method="halrtc", max_iter=1)
     for odd in (3.5, None, {}, np.int8(3), b"x", "a\0b", ""):

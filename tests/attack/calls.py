@@ -114,8 +114,7 @@ class Cases:
 
 def complete(data: Any, method: str, settings: dict[str, Any], rng: np.random.Generator) -> None:
     given = {"method": method, "max_iter": 3, **settings}
-    if not given.get("seconds") or isinstance(given["seconds"], str):
-        given.setdefault("seconds", 2.0)
+    given.setdefault("seconds", 2.0)
     check(tfl.complete(data, **given), data)
 
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from problems import make_problem
 
 import tensorfill as tfl
+from tensorfill.models.init import initial_factors
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS
 
 ALL = list(SOLVERS)
@@ -288,3 +290,37 @@ def test_settings_are_frozen_and_checked():
     for make in (lambda: tfl.OneStep(alpha=-1), lambda: tfl.Adam(schedule="x"), lambda: tfl.LBFGSB(burst=0)):
         with pytest.raises(ValueError, match="must be"):
             make()
+
+
+def test_a_schedule_that_ends_too_early_says_so():
+    """Far above the minimum it is not called finished, however small the last steps were; at the minimum it is."""
+    problem, _ = make_problem("normal", shape=(12, 10, 8), rank=3)
+    problem = tfl.Problem(problem.observations, rank=3, interelement={n: tfl.Ridge(0.1) for n in range(3)}, quiet=True)
+    least = tfl.solve(problem, "lbfgsb").history["value"][-1]
+    far = tfl.Stopping(max_iter=5000)
+    short, whole = (tfl.solve(problem, tfl.Adam(rate=0.02, steps=steps), stopping=far) for steps in (12, 600))
+    assert short.history["value"][-1] > 1.05 * least
+    assert short.status is Status.SCHEDULE
+    assert "still falling" in short.status.sentence
+    assert whole.history["value"][-1] < 1.001 * least
+    assert whole.status is Status.FINISHED
+
+
+def test_a_start_that_leads_astray_is_followed_by_another(monkeypatch):
+    """Worse than a constant at entries held out: not an end to be proud of."""
+    problem, _ = make_problem("normal", shape=(10, 9, 8), rank=2)
+    made = []
+
+    def start(problem, init, rng):
+        made.append(1)
+        factors = initial_factors(problem, init, rng)
+        return [1e4 * A for A in factors] if len(made) == 1 else factors
+
+    monkeypatch.setattr("tensorfill.solvers.fit.initial_factors", start)
+    stopping = tfl.Stopping(max_iter=30, tol=1e30, steady=1)  # the first one "converges" where it stands
+    done = tfl.solve(problem, tfl.OneStep(), held_out=0.2, stopping=stopping)
+    assert len(made) == 2
+    assert done.error < problem.observations.values.std() * 3
+    made.clear()
+    tfl.solve(problem, "lbfgsb", held_out=0.2, init="scaled", stopping=tfl.Stopping(max_iter=0), starts=2)
+    assert len(made) == 2

@@ -26,7 +26,7 @@ from tensorfill.models.unseen import fill_unseen
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.result.completion import Completion
-from tensorfill.result.record import History
+from tensorfill.result.record import History, Status
 from tensorfill.solvers.adam import Adam
 from tensorfill.solvers.base import SOLVERS, Solver
 from tensorfill.solvers.fit import ENDED_EARLY, solve
@@ -213,7 +213,9 @@ def fitted(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Com
     }
     # along smooth modes the fit itself has drawn the rows never seen to their neighbours
     factors = fill_unseen(obs, done.factors or [], leave=tuple(recipe.smooth))
-    return replace(done.with_factors(factors), method=method, settings=settings)
+    # a field is fitted on a schedule that was set by how good it is then, not by how low the objective
+    status = Status.FINISHED if done.status is Status.SCHEDULE and limit == schedule(recipe.solver) else done.status
+    return replace(done.with_factors(factors), method=method, settings=settings, status=status)
 
 
 def can_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...]) -> bool:

@@ -14,6 +14,7 @@ LARGEST_PART = 0.15  # of the budget, for one candidate on all folds
 FINALISTS = 6  # so many run on all folds: no more can have a part in a blend
 REACH = 2.0  # families whose best loses no more than so many times the leader share the time that is left
 YARDSTICK = "means"  # what every answer is compared with
+EXACT = 1e-4  # of the variance of the data: a family that misses less goes on to its end, for they may have no noise
 CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
 
 
@@ -78,7 +79,8 @@ def _try(contest: Contest, family: Family) -> None:
         contest.late = True
         family.next = None
         return
-    if cost > max(contest.left - _second_cost(contest), CHEAP * contest.budget) and not family.sure:
+    exact = contest.judge is None and family.least < EXACT and cost < contest.budget
+    if cost > max(contest.left - _second_cost(contest), CHEAP * contest.budget) and not (family.sure or exact):
         contest.left_out[candidate.label] = f"it would take about {cost:.1f} s more"
         family.next = None
         return

@@ -218,7 +218,11 @@ def from_coo(
 def _check_shape(where: Array, shape: Sequence[int] | None) -> tuple[int, ...]:
     if shape is None:
         shape = [int(m) + 1 for m in where.max(axis=0)] if len(where) else (0,) * where.shape[1]
-    full = tuple(int(n) for n in shape)
+    try:
+        full = tuple(int(n) for n in shape)
+    except (TypeError, ValueError, OverflowError) as error:
+        msg = f"shape must be a list of whole numbers, one per mode; got {shape!r}."
+        raise TypeError(msg) from error
     if len(full) != where.shape[1]:
         msg = f"shape must have one length per column of indices, {where.shape[1]}; got {full}."
         raise ValueError(msg)

@@ -45,7 +45,7 @@ class _SPC(ArrayMethod):
 
     def __post_init__(self) -> None:
         for value in np.atleast_1d(self.rho):
-            if not (np.isfinite(value) and value >= 0):
+            if not 0 <= value < np.inf:
                 msg = f"rho of method {self.name!r} must be >= 0, one number or one per mode; got {self.rho}."
                 raise ValueError(msg)
         check_above(self, 0, "nu", "tol", included=True)

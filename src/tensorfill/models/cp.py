@@ -15,6 +15,7 @@ from tensorfill.kernels.khatrirao import CPContraction
 from tensorfill.models.base import MODELS, Model
 
 Array = NDArray[Any]
+LARGEST = 2**40  # numbers in all factors: far more than any memory holds
 
 
 @MODELS.register("cp")
@@ -38,6 +39,9 @@ class CP(Model):
     def check_rank(cls, shape: Sequence[int], rank: Any) -> int:
         if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
             msg = f"rank must be a whole number >= 1; got {rank!r}."
+            raise ValueError(msg)
+        if int(rank) * sum(shape) >= LARGEST:
+            msg = f"rank must leave factors of fewer than {LARGEST:.2g} numbers; got {rank}."
             raise ValueError(msg)
         return int(rank)
 

@@ -19,6 +19,7 @@ class Status(Enum):
     CONVERGED = "Converged: the objective stopped changing."
     HELD_OUT = "Stopped: the error on held-out entries no longer fell; the best model was kept."
     FINISHED = "Finished: the planned schedule was completed."
+    SCHEDULE = "Its schedule ended while the objective was still falling; give it more steps, or use lbfgsb."
     NOTHING_MISSING = "Nothing was missing: the data are returned as they are."
     ITERATIONS = "Stopped at the iteration limit before converging; raise max_iter for more."
     TIME = "Stopped at the time limit; this is the best model so far."
@@ -34,7 +35,14 @@ class Status(Enum):
     @property
     def ok(self) -> bool:
         """Did the run end as intended?"""
-        return self in (Status.CONVERGED, Status.HELD_OUT, Status.FINISHED, Status.CALLBACK, Status.NOTHING_MISSING)
+        return self in (
+            Status.CONVERGED,
+            Status.HELD_OUT,
+            Status.FINISHED,
+            Status.SCHEDULE,
+            Status.CALLBACK,
+            Status.NOTHING_MISSING,
+        )
 
     def __str__(self) -> str:
         return self.name.lower()

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
+# A schedule that ends while one more step, of this length in units of a typical factor entry, would gain this share of
+# the objective ended too early. Set on five priors and 30 to 2000 steps: above it the minimum was 3 to 90 % lower, at a
+# fifth of it less than 0.1 %.
+STEP, NOTICEABLE = 0.004, 1e-4
+ZERO = 1e-9  # of the first objective: what is left of it there is none
+
 
 @SOLVERS.register("adam")
 @dataclass(frozen=True)
@@ -34,6 +40,7 @@ class Adam(Solver):
     """
 
     monotone: ClassVar[bool] = False
+    settles: ClassVar[bool] = False  # small steps at the end of the schedule are no sign of a minimum
 
     rate: float = 0.004
     steps: int = 500
@@ -59,7 +66,7 @@ class Adam(Solver):
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
         value, grads = self._gradient(problem, start, rng)
         zeros = [np.zeros_like(A) for A in start]
-        return State(self._pack(start, grads, zeros, zeros), {"k": 0, "unit": unit(problem)}, value)
+        return State(self._pack(start, grads, zeros, zeros), {"k": 0, "unit": unit(problem), "first": value}, value)
 
     def _gradient(
         self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator
@@ -100,7 +107,15 @@ class Adam(Solver):
             M.append(m)
             V.append(v)
         value, G_new = self._gradient(problem, new, rng)
-        return State(self._pack(new, G_new, M, V), {"k": k, "unit": state.numbers["unit"]}, value)
+        return State(self._pack(new, G_new, M, V), {**state.numbers, "k": k}, value)
 
     def done(self, state: State, previous: State | None) -> Status | None:
-        return Status.FINISHED if state.numbers["k"] >= self.steps else None
+        if state.numbers["k"] < self.steps:
+            return None
+        return Status.SCHEDULE if self.batch is None and self._falling(state) else Status.FINISHED
+
+    def _falling(self, state: State) -> bool:
+        """Would one more step of some length lower the objective noticeably?"""
+        slope = sum(float(np.abs(state.arrays[f"G{n}"]).sum()) for n in range(len(state.factors)))
+        size = abs(state.value) + ZERO * abs(float(state.numbers["first"]))
+        return STEP * float(state.numbers["unit"]) * slope > NOTICEABLE * size

@@ -67,6 +67,7 @@ class Solver(Settings):
 
     name: ClassVar[str]
     monotone: ClassVar[bool] = False  # does every step keep or lower the objective?
+    settles: ClassVar[bool] = True  # does an objective that no longer changes mean that it has converged?
 
     def refuses(self, problem: Problem) -> str | None:
         """What stands in the way, as a sentence without its full stop; None if nothing does."""

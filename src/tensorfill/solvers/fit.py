@@ -24,6 +24,8 @@ from tensorfill.solvers.loop import Callback, Outcome, Stopping, run
 
 Array = NDArray[Any]
 
+RESTARTS = 2  # further starts where the only one led astray
+ASTRAY = 3.0  # times the spread of the data: no model of them is as far off
 ENDED_EARLY = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME)  # ends of one fit that end the whole run
 
 
@@ -94,13 +96,15 @@ def solve(
     _check(solver, init, starts, held_out, stopping, seed, checkpoint)
     solver.check(problem)
     root = np.random.SeedSequence(seed)
-    split_rng, *start_rngs = (np.random.default_rng(s) for s in root.spawn(1 + starts))
+    more = RESTARTS if starts == 1 and checkpoint is None and isinstance(init, str) else 0
+    split_rng, *start_rngs = (np.random.default_rng(s) for s in root.spawn(1 + starts + more))
     train, aside = problem, None
     if held_out:
         kept, aside = problem.observations.split(held_out, split_rng)
         train = problem.on(kept)
     name = f"{train.fingerprint()} {solver!r} {_name_of(init)} {seed} {held_out}"
     stopping = stopping or Stopping()
+    stopping = stopping if solver.settles else dataclasses.replace(stopping, tol=0.0)
     outcomes: list[tuple[float, int, Outcome]] = []
     spent = 0.0
     for rng in start_rngs:
@@ -117,7 +121,7 @@ def solve(
         )
         outcomes.append((_rank(fit, outcome), len(outcomes), outcome))
         spent += outcome.history.rows[-1].seconds
-        if outcome.status in ENDED_EARLY:
+        if outcome.status in ENDED_EARLY or (len(outcomes) >= starts and not _astray(train, outcomes, aside)):
             break
     score, _, best = min(outcomes, key=lambda o: o[:2])
     settings = {
@@ -141,6 +145,14 @@ def solve(
         held_out=score if aside is not None else np.nan,
         error=rms_error(problem, best.state.factors, aside) if aside is not None else np.nan,
     )
+
+
+def _astray(problem: Problem, outcomes: Sequence[tuple[float, int, Outcome]], aside: Observations | None) -> bool:
+    """Is the best so far worse than the mean of the data would be? Some starts lie where no way leads down."""
+    factors, obs = min(outcomes, key=lambda o: o[:2])[2].state.factors, aside or problem.observations
+    spread = float(np.std(problem.observations.values, dtype=np.float64))
+    with np.errstate(all="ignore"):
+        return not rms_error(problem, factors, obs) <= ASTRAY * spread
 
 
 def _check(
