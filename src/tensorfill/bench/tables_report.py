@@ -36,6 +36,11 @@ class Line:
         """Ours first."""
         return sorted(self.seconds, key=lambda what: (what not in OURS, OURS.index(what) if what in OURS else 0))
 
+    @property
+    def compares(self) -> bool:
+        """Are there ours and others?"""
+        return len({who in OURS for who in self.all()}) == 2
+
     def published(self, who: str, measure: int) -> float | None:
         """In the unit of the measure; None where nothing was stated, or what it is a ratio to did not run."""
         figure = self.task.published[who][measure]
@@ -142,7 +147,7 @@ def draw(lines: Sequence[Line], path: Path) -> Path:
     from tensorfill.bench.plans import save
     from tensorfill.show.panels import BLUE, COLOURS, MISSING, ORANGE, STYLE, new_figure
 
-    shown = [line for line in lines if any(who not in OURS for who in line.all())]
+    shown = [line for line in lines if line.compares]
     with mpl.rc_context(STYLE):
         figure = new_figure(7.5, 1.5 + 0.22 * len(shown))
         axes = figure.subplots()
@@ -180,6 +185,6 @@ def write(folder: str | Path) -> list[Path]:
         return []
     written = [csv_file(place).path, place / "tables.md"]
     write_text(written[1], markdown(lines))
-    if any(who not in OURS for line in lines for who in line.all()):
+    if any(line.compares for line in lines):
         written.append(draw(lines, place / "tables.png"))
     return written
