@@ -315,3 +315,25 @@ def test_what_cannot_be_filtered_is_refused():
     X[3, 4, 1] = np.nan
     with pytest.raises(ValueError, match=r"X must be finite .* at index \(3, 4, 1\)"):
         SMALL.denoise(X, 1.0)
+
+
+@pytest.mark.parametrize("shape", [(60, 70, 3), (40, 90), (5, 50, 44, 3)])
+def test_what_is_not_wanted_costs_nothing_and_changes_nothing(shape):
+    """Holes in a large picture: the same bits in them, from the few groups that reach them."""
+    rng = np.random.default_rng(0)
+    modes = (1, 2) if len(shape) == 4 else (0, 1)
+    X = rng.normal(0, 1, shape).cumsum(axis=modes[0]).cumsum(axis=modes[1])
+    hidden = np.zeros(shape, dtype=bool)
+    hidden[(slice(None),) * modes[0] + (slice(20, 26), slice(8, 15))] = True
+    hidden[(slice(None),) * modes[0] + (slice(0, 3), slice(-4, None))] = True
+    filters = SelfSimilarity(stride=4, group=12, radius=9, modes=modes)
+    options = {"observed": ~hidden, "data": X + 1.0}
+    for shift in (0, 2):
+        whole = filters.denoise(X, 0.5, groups=filters.match(X, shift=shift), **options)
+        groups = filters.match(X, shift=shift, wanted=hidden)
+        part = filters.denoise(X, 0.5, groups=groups, wanted=hidden, **options, threads=2)
+        np.testing.assert_array_equal(part[hidden], whole[hidden])
+        assert np.isfinite(part).all()
+    middle = shape[modes[1]] // 2
+    far = (slice(None),) * modes[0] + (slice(-2, None), slice(middle, middle + 2))
+    np.testing.assert_allclose(part[far], X[far], rtol=1e-5, atol=1e-5)

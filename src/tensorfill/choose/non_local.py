@@ -92,7 +92,7 @@ class Refinement:
         k, X = int(state.numbers["k"]), state.arrays["X"]
         rematch = REMATCH[len(self.sigmas) >= MANY]
         if k % rematch == 0 or k == self.first:
-            groups = self.denoiser.match(X, shift=SHIFT * (k // rematch), threads=self.threads)
+            groups = self.denoiser.match(X, shift=SHIFT * (k // rematch), wanted=~self.mask, threads=self.threads)
         else:
             groups = state.arrays["groups"]
         left = len(self.sigmas) - 1 - k
@@ -117,6 +117,7 @@ class Refinement:
                 data=T,
                 noise=self.noise,
                 groups=groups,
+                wanted=~self.mask,
                 mix=mix,
                 turned=turned,
                 threads=self.threads,

@@ -87,9 +87,9 @@ class SelfSimilarity:
                 )
                 raise ValueError(msg)
 
-    def match(self, X: Array, *, shift: int = 0, threads: int = 1) -> Array:
+    def match(self, X: Array, *, shift: int = 0, wanted: Array | None = None, threads: int = 1) -> Array:
         """Groups of similar patches, (rows, columns, K), int32: reuse them in `denoise` while X changes little. `shift`
-        moves the grid of reference patches, in pixels.
+        moves the grid of reference patches, in pixels; patches out of reach of all that is `wanted` stay alone.
         """
         from tensorfill.interelement._selfsimilarity_kernels import match
 
@@ -102,11 +102,34 @@ class SelfSimilarity:
         K = min(self.group, (min(self.radius, H - self.patch) + 1) * (min(self.radius, W - self.patch) + 1))
         out = np.empty((len(ys), len(xs), K), np.int32)
 
+        pixels = None if wanted is None else _pixels(wanted, self.modes)
+
         def task(a: int) -> None:
-            match(guide, ys[a : a + SLAB], xs, self.patch, self.radius, out[a : a + SLAB])
+            rows, mine = ys[a : a + SLAB], out[a : a + SLAB]
+            near, left, right = self._reach(pixels, rows, xs, W)
+            if not near.all():
+                mine[:] = (rows[:, None] * W + xs)[..., None]
+            if near.any():  # only the columns around them, with all that their patches are compared with
+                found = np.empty((len(rows), int(near.sum()), K), np.int32)
+                part = guide if right - left == W else np.ascontiguousarray(guide[:, :, left:right])
+                match(part, rows, xs[near] - left, self.patch, self.radius, found)
+                v, u = np.divmod(found, right - left)
+                mine[:, near] = v * W + u + left
 
         _each(task, range(0, len(ys), SLAB), threads)
         return out
+
+    def _reach(self, pixels: Array | None, rows: Array, xs: Array, W: int) -> tuple[Array, int, int]:
+        """Which columns of reference patches in these rows may have a mate with a wanted pixel, (len(xs),), and from
+        where to where these patches are compared with others.
+        """
+        if pixels is None:
+            return np.ones(len(xs), dtype=bool), 0, W
+        band = pixels[max(0, int(rows[0]) - self.radius) : int(rows[-1]) + self.radius + self.patch].any(axis=0)
+        so_far = np.r_[0, np.cumsum(band)]
+        low, high = np.maximum(xs - self.radius, 0), np.minimum(xs + self.radius + self.patch, W)
+        near = so_far[high] > so_far[low]
+        return near, int(low[near].min(initial=W)), int(high[near].max(initial=0))
 
     def denoise(
         self,
@@ -117,6 +140,7 @@ class SelfSimilarity:
         data: Array | None = None,
         noise: float | Array = 0.0,
         groups: Array | None = None,
+        wanted: Array | None = None,
         mix: float = MIX,
         turned: bool = False,
         threads: int = 1,
@@ -137,6 +161,9 @@ class SelfSimilarity:
             Standard deviation of the data themselves, one number or one per entry.
         groups
             From `match`; found on X if not given.
+        wanted : bool array of X's shape, optional
+            Where the answer is needed, everywhere by default: elsewhere X may come back as it is. A hole in a large
+            picture takes little time then, and the answer there is the same, bit for bit.
         mix
             With `observed`: share of the separable covariance (patches x channels) in that of a group; the rest is as
             sampled. The better X is known, the less is needed.
@@ -153,7 +180,8 @@ class SelfSimilarity:
             at = tuple(int(i) for i in np.argwhere(~np.isfinite(X))[0])
             msg = f"X must be finite for SelfSimilarity; got {X[at]} at index {at}. Fill it first."
             raise ValueError(msg)
-        groups = self.match(X, threads=threads) if groups is None else groups
+        groups = self.match(X, wanted=wanted, threads=threads) if groups is None else groups
+        pixels = None if wanted is None else _pixels(wanted, self.modes)
         level = float(X.mean(dtype=np.float64))
         _, back = _picture(X, self.modes)
 
@@ -167,13 +195,15 @@ class SelfSimilarity:
             variance = np.square(np.asarray(noise, dtype=np.float64) / sigma)
             parts += [blocks((t - level) / sigma), blocks(mask, bool), blocks(np.broadcast_to(variance, X.shape))]
         out = np.concatenate(
-            [self._filter(part, groups, mix, turned, threads) for part in zip(*parts, strict=True)], axis=2
+            [self._filter(part, groups, pixels, mix, turned, threads) for part in zip(*parts, strict=True)], axis=2
         )
         dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
         return back(out.astype(np.float64) * sigma + level).astype(dtype)
 
-    def _filter(self, part: tuple[Array, ...], groups: Array, mix: float, turned: bool, threads: int) -> Array:
-        """One block of channels: X, or X, data, mask, noise, each (H, W, C), in units of sigma."""
+    def _filter(
+        self, part: tuple[Array, ...], groups: Array, pixels: Array | None, mix: float, turned: bool, threads: int
+    ) -> Array:
+        """One block of channels: X, or X, data, mask, noise, each (H, W, C), in units of sigma; X where not wanted."""
         from tensorfill.interelement import _selfsimilarity_kernels as kernels
 
         X, *given = part
@@ -182,12 +212,16 @@ class SelfSimilarity:
         channels = _channel_covariance(X)
         most = int(self.patch**2 * C if turned else min(MOST, groups.shape[2] * C))
 
+        touched = None if pixels is None else _touched(pixels, self.patch)
+
         def task(a: int) -> tuple[int, Array, Array]:
             mine = ys[a : a + SLAB]
             first = max(0, int(mine[0]) - self.radius)
             last = min(H, int(mine[-1]) + self.radius + self.patch)
             num, den = np.zeros((last - first, W, C), np.float32), np.zeros((last - first, W), np.float32)
             sums, mates = (first, num, den), groups[a : a + SLAB]
+            if touched is not None:  # groups without a wanted pixel give nothing to one
+                mates = mates[touched[mates].any(axis=2)][None]
             if given:
                 kernels.condition(X, tuple(given), mates, self.patch, channels, np.float32(mix), turned, most, sums)
             else:
@@ -198,7 +232,23 @@ class SelfSimilarity:
         for first, n, d in _each(task, range(0, len(ys), SLAB), threads):
             num[first : first + len(n)] += n
             den[first : first + len(d)] += d
-        return num / den[..., None]
+        den = den[..., None]
+        return np.where(den > 0, num / np.where(den > 0, den, 1), X)
+
+
+def _pixels(wanted: Array, modes: tuple[int, int]) -> Any:
+    """Where some channel is wanted, (H, W)."""
+    return _picture(np.asarray(wanted, dtype=bool), modes)[0].any(axis=2)
+
+
+def _touched(pixels: Array, patch: int) -> Array:
+    """By its corner v * W + u: does a patch hold one of these pixels? (H * W,)"""
+    H, W = pixels.shape
+    sums = np.zeros((H + patch + 1, W + patch + 1), np.int64)
+    sums[1 : H + 1, 1 : W + 1] = pixels
+    sums = sums.cumsum(axis=0).cumsum(axis=1)
+    inside = sums[patch:, patch:] - sums[:-patch, patch:] - sums[patch:, :-patch] + sums[:-patch, :-patch]
+    return (inside[:H, :W] > 0).reshape(-1)
 
 
 def _positive(sigma: float) -> float:
