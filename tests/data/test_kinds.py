@@ -49,9 +49,9 @@ def scipy_sparse(kind):
     return getattr(scipy.sparse, kind)((TRUTH[KNOWN], np.nonzero(KNOWN)), shape=TRUTH.shape)
 
 
-def pydata(format="coo"):
+def pydata():
     sparse = pytest.importorskip("sparse")
-    return sparse.COO(np.stack(np.nonzero(KNOWN)), TRUTH[KNOWN], shape=TRUTH.shape).asformat(format)
+    return sparse.COO(np.stack(np.nonzero(KNOWN)), TRUTH[KNOWN], shape=TRUTH.shape)
 
 
 def torch_sparse():
@@ -74,7 +74,6 @@ KINDS = {  # name: (make, plain array of what comes out, settings)
     "torch": (torch, lambda t: t.numpy(), {}),
     "torch sparse": (torch_sparse, lambda t: t.to_dense().numpy(), {"absent": "missing"}),
     "sparse COO": (pydata, lambda a: a.todense(), {"absent": "missing"}),
-    "sparse GCXS": (lambda: pydata("gcxs"), lambda a: a.todense(), {"absent": "missing"}),
     **{
         f"scipy {kind}": (lambda kind=kind: scipy_sparse(kind), lambda a: a.toarray(), {"absent": "missing"})
         for kind in ("coo_array", "csr_array", "csc_matrix")

@@ -262,8 +262,9 @@ def test_a_file_that_brings_down_its_library_is_a_sentence(name, sentence, helpe
     mat(tmp_path / "a.mat")
     with pytest.raises(FileError, match=sentence), limited("200MB"):
         read(tmp_path / "a.mat")
-    with pytest.raises(FileError, match=sentence), limited("200MB"):  # and the next one, too
-        read(tmp_path / "a.mat")
+    if name == "breaks":
+        with pytest.raises(FileError, match=sentence), limited("200MB"):  # and the next one, too
+            read(tmp_path / "a.mat")
 
 
 def test_only_plain_values_come_back():

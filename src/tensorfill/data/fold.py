@@ -30,8 +30,10 @@ LENGTH = {
 CODE = {"year": "Y", "month": "M", "day": "D", "hour": "h", "minute": "m"}  # NumPy's
 FINEST = 60  # steps in the last unit: minutes of an hour
 DAYS = 3  # so many of them, at least, before a day can be like another
-# The share of the spread that the hour of the day must explain before folding is suggested: hourly series of traffic,
-# power and bicycles have 0.4 to 0.9, random walks and prices below 0.1.
+# The share of the spread that the hour of the day must explain before folding is suggested. With runs of 8 steps hidden
+# the error of auto, over the spread, falls at shares of 0.77 (metro counts, .204 to .162), 0.65 (Seattle's temperature,
+# .026 to .018) and 0.09 (New York's temperature, .31 to .25), and rises at 0.06 and below (New York's humidity, .45 to
+# .50, wind, .64 to .78, and pressure, .22 to .25; a random walk, .06 to .07).
 RHYTHM = 0.3
 SERIES = 200  # so many of the other modes' slices are looked at
 EXAMPLE = '{"time": ("day", "hour")}'

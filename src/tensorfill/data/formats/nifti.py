@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO, Any
 
 import numpy as np
@@ -14,6 +17,17 @@ from tensorfill.data.optional import attempt_import
 DIMS = ("x", "y", "z", "t", "u", "v", "w")
 STARTS = (b"n+1\0", b"n+2\0")
 WIDER = {"b1": np.uint8, "f2": np.float32}  # types that NIfTI has not
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without what nibabel prints of headers that it mends."""
+    logger = logging.getLogger("nibabel.global")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 @FORMATS.register("nifti")
@@ -34,7 +48,7 @@ class NIfTI(Format):
         nibabel = attempt_import("nibabel", "reading NIfTI", "medical")
         data = request.bytes()
         second = data[4:8] in STARTS
-        with nibabel.imageglobals.LoggingOutputSuppressor():
+        with _silent():
             image = (nibabel.Nifti2Image if second else nibabel.Nifti1Image).from_bytes(data)
         size = math.prod(image.shape) * image.get_data_dtype().itemsize
         if size > len(data):
