@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.bench.cells import Cell, CellFile, Report, Row, Watcher, run_cells
+from tensorfill.bench.plans import save
 from tensorfill.choose.candidates.low_rank import first_factors
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.algebra import Sum
@@ -258,6 +259,4 @@ def draw(out: str | Path) -> Path | None:
         panels[0].set_ylabel("objective above the lowest\n(1 at the start)")
         handles = {h.get_label(): h for axes in panels for h in axes.get_lines()}
         panels[-1].legend(handles.values(), handles.keys(), loc="center left", bbox_to_anchor=(1.0, 0.5))
-        path = Path(out) / "solvers.png"
-        figure.savefig(path)
-        return path
+        return save(figure, Path(out) / "solvers.png")
