@@ -53,7 +53,7 @@ class Demo:
                         refuse_obstacle(path)
                         Path(path).parent.mkdir(parents=True, exist_ok=True)
             obs = observe(truth, mask, dims=("row", "column", "channel"))
-            method = "auto-best" if self.effort == "best" else "auto"
+            method = "auto" if self.effort == "normal" else f"auto-{self.effort}"
             total = planned(method, {}, self.max_iter)
             with Progress("completing a photograph", total, limit=self.seconds, show=not self.quiet) as progress:
                 done = self._fit(obs, progress)

@@ -118,7 +118,7 @@ class Job:
 
     @property
     def method_name(self) -> str:
-        return "auto-best" if self.method == "auto" and self.effort == "best" else self.method
+        return f"auto-{self.effort}" if self.method == "auto" and self.effort != "normal" else self.method
 
     def settings(self) -> dict[str, Any]:
         """The settings of the method that were given; refuses what does not go together."""
@@ -128,8 +128,8 @@ class Job:
         if clash := lost({**outputs, "--checkpoint": self.checkpoint}, inputs):
             raise Problem(clash, BAD_USAGE)
         check_effort(self.effort)
-        if self.effort == "best" and self.method not in ("auto", "auto-best"):
-            msg = f"--effort best belongs to --method auto; got --method {self.method}."
+        if self.effort != "normal" and self.method not in ("auto", f"auto-{self.effort}"):
+            msg = f"--effort {self.effort} belongs to --method auto; got --method {self.method}."
             raise Problem(msg, BAD_USAGE)
         if self.resume and self.checkpoint is None:
             msg = "--resume needs --checkpoint F, the file to go on from."

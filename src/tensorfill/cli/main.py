@@ -77,7 +77,10 @@ def real(text: str) -> float:
 
 # Options that more than one command has
 Seed = Annotated[int, typer.Option(metavar="S", parser=whole, help="Everything random follows from it.")]
-Effort = Annotated[str, typer.Option(metavar="normal|best", help="best: pictures and video take a few times longer.")]
+Effort = Annotated[
+    str,
+    typer.Option(metavar="quick|normal|best", help="How much is tried: quick for a first look, best takes longest."),
+]
 MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after so many iterations.")]
 Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after so many seconds.")]
 Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
