@@ -79,7 +79,7 @@ def real(text: str) -> float:
 Seed = Annotated[int, typer.Option(metavar="S", parser=whole, help="Everything random follows from it.")]
 Effort = Annotated[
     str,
-    typer.Option(metavar="quick|normal|best", help="How much is tried: quick for a first look, best takes longest."),
+    typer.Option(metavar="quick|normal|best", help="How much is tried: quick for a look, best takes longest."),
 ]
 MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after so many iterations.")]
 Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after so many seconds.")]
