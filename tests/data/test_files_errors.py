@@ -12,6 +12,7 @@ from PIL import Image
 
 from tensorfill.data import atomic
 from tensorfill.data.files import FORMATS, FileError, read, read_mask, write
+from tensorfill.data.formats import output
 
 NOISE = np.random.default_rng(0).integers(0, 256, (20, 20), dtype=np.uint8)
 GREY = np.arange(42, dtype=np.uint8).reshape(6, 7)
@@ -442,11 +443,12 @@ def test_zarr_is_moved_back_when_it_cannot_be_replaced(loaded, tmp_path, monkeyp
     before, real = listing(tmp_path), os.replace
 
     def replace(source, target):
-        if os.fspath(target) == os.fspath(path) and os.path.basename(source) != "old":
+        if os.fspath(target) == os.fspath(path) and os.path.basename(source) != output.OLD:
             raise OSError(errno.EPERM, "no")
         real(source, target)
 
     monkeypatch.setattr(os, "replace", replace)
+    monkeypatch.setattr(output, "exchanged", lambda new, target: False)  # a system that cannot in one step
     with pytest.raises(FileError, match=r"permission denied\.$"):
         write(path, GREY + 1, loaded)
     np.testing.assert_array_equal(read(path).values, GREY)
