@@ -74,8 +74,9 @@ def test_end_to_end(name, tmp_path):
     named = [
         a for k, v in options.items() for a in (f"--{k}", ",".join(v) if isinstance(v, list) else v)
     ]  # --dims a,b --value v
+    quick = ("--method", "halrtc", "--max-iter", 3)
     done = installed(
-        *("complete", f"in{ending}", "-o", f"out{ending}", "--mask", "mask.npy", *named, "--max-iter", 3, "--json"),
+        *("complete", f"in{ending}", "-o", f"out{ending}", "--mask", "mask.npy", *named, *quick, "--json"),
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr.decode()
