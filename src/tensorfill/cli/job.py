@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +79,9 @@ class Job:
 
     def run(self) -> int:
         """Do it; returns the exit code."""
-        with as_problem(BAD_USAGE), limited(self.max_memory):
+        with ExitStack() as stack:
+            with as_problem(BAD_USAGE):  # not around the run: a reader that goes away is no mistake
+                stack.enter_context(limited(self.max_memory))
             return self._run()
 
     def _run(self) -> int:
