@@ -38,7 +38,8 @@ def complete(
     mask: ArrayLike | None = None,
     *,
     prior: NumericalPrior | str | None = None,
-    rank: int | None = None,
+    model: str | None = None,
+    rank: int | Sequence[int] | None = None,
     smooth: Mapping[Any, float] | Collection[Any] | None = None,
     method: str = "auto",
     effort: Effort | str = "normal",
@@ -67,7 +68,8 @@ def complete(
         Observations
     mask : True = observed, of the data's shape or of its first modes
     prior : what kind of numbers these are: "poisson", tfl.Poisson(), ...; see `tensorfill list priors`
-    rank : of the low-rank model
+    model : the low-rank form of the data: "cp", "tucker", "tt", "tr" or "tubal"; see `tensorfill list models`
+    rank : of the low-rank model; of "tucker", "tt" and "tr" also one for each of its ranks, (8, 8, 3)
     smooth : {mode or its name: weight} of smoothness along it, e.g. {"hour": 1.0}; {} for none. For method "bayes",
         which learns the weights, the modes alone: ["hour"]
     method : "auto", or a name from `tensorfill list methods`
@@ -95,7 +97,7 @@ def complete(
     folding = None if fold is None else fold_of(given, fold)
     obs = given if folding is None else folding.apply(given)
     cls = METHODS[name]
-    named: dict[str, Any] = {"prior": prior, "rank": rank, "smooth": smooth}
+    named: dict[str, Any] = {"prior": prior, "model": model, "rank": rank, "smooth": smooth}
     named |= {"solver": solver, "candidates": candidates, "held_out": held_out}
     settings |= {key: value for key, value in named.items() if value is not None}
     _check_settings(name, cls, settings)

@@ -96,8 +96,10 @@ class Problem:
     def _parameter(self, key: Any, penalty: InterElementPrior) -> int:
         """Number of the parameter that an inter-element prior is for, by its mode, or by its name if it has none."""
         obs, others = self.observations, self.form.others()
-        if key in others:
-            n = obs.ndim + others.index(key)
+        known = {name: obs.ndim + k for k, name in enumerate(others)}
+        numbers = known | {n: n for n in known.values()}
+        if key in numbers:  # by its number in a problem made from another
+            n = numbers[key]
             if penalty.couples(self.form.shapes(obs.shape, self.form.check_rank(obs.shape, self.rank))[n][0]):
                 msg = (
                     f"interelement[{key!r}] must not tie neighbours, the {key} has no order; got {penalty}. Use Ridge."

@@ -295,7 +295,8 @@ def test_what_lies_under_the_mask_does_not_change_a_bit(name):
     results = []
     for placeholder in (0.0, 1e30, np.nan):
         obs = tfl.Observations.from_dense(np.where(mask, T, placeholder), mask)
-        problem = tfl.Problem(obs, rank=2, model=name, prior="poisson", quiet=True)
+        ridge = dict.fromkeys((0, 1, *MODELS[name].others()), tfl.Ridge(0.1))
+        problem = tfl.Problem(obs, rank=2, model=name, prior="poisson", interelement=ridge, quiet=True)
         results.append(tfl.solve(problem, "adam", seed=2, held_out=0.2, stopping=tfl.Stopping(max_iter=5)))
     for other in results[1:]:
         assert np.array_equal(results[0].estimate, other.estimate)

@@ -214,6 +214,34 @@ def choose(
 
 
 @app.command()
+def models(
+    out: Out = "out/models",
+    names: Annotated[str | None, typer.Option(metavar="a,b", help="Which data: 'spectral cube', video, ...")] = None,
+    rates: Annotated[str, typer.Option(metavar="60,90", help="Percent missing.")] = "50,80,95",
+    data: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with hangzhou.mat.")] = None,
+    again: Again = False,
+) -> None:
+    """Every low-rank model at several ranks on real data: OUT/models.csv, models.md, models.png.
+
+    Data whose package is not installed are left out with a sentence. A cell that is in the CSV is not run again.
+    """
+    from pathlib import Path
+
+    from tensorfill.bench import console
+    from tensorfill.bench.choose_data import Places
+    from tensorfill.bench.models import csv_file, run, table, write
+
+    at, asked = console.numbers("--rates", rates, float), console.words(names)
+    places = Places(None, Path(data) if data else None)
+    report, left_out = console.carry_out("models", out, lambda bar: run(out, asked, at, places, bar, again=again))
+    written = write(out)
+    console.show("Error over spread, at the rank chosen on held-out entries", *table(csv_file(out).rows()))
+    for sentence in left_out:
+        typer.echo(f"left out  {sentence}", err=True)
+    console.end(report, written)
+
+
+@app.command()
 def tables(
     out: Out = "out/tables",
     names: Annotated[

@@ -17,6 +17,7 @@ from tensorfill.choose.candidates.base import Candidate, refused
 from tensorfill.choose.candidates.field import Field
 from tensorfill.choose.candidates.low_rank import LowRank
 from tensorfill.choose.candidates.means import Means
+from tensorfill.choose.candidates.models import OtherModels
 from tensorfill.choose.candidates.posterior import PosteriorMean
 from tensorfill.choose.contest import Contest
 from tensorfill.choose.defaults import default_rank, prior_for
@@ -28,6 +29,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.interelement.quadratic import QuadraticVariation
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.checks import check_above, check_whole
+from tensorfill.models import MODELS
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import DataWarning, diagnose
 from tensorfill.result.completion import Completion
@@ -47,7 +49,8 @@ class Auto(Method):
     Parameters
     ----------
     prior : numerical prior, an object or its name
-    rank : R
+    model : the low-rank form, a name from `tensorfill list models`
+    rank : R; of other models than CP one number for all of their ranks, or each of them
     smooth : {mode or dimension name: rho} of quadratic variation along that mode; {} for none
     ridge : weight of the ridge on every factor
     tv : dimensionless weight of total variation on X itself (pictures and fields); 0 for none
@@ -64,7 +67,8 @@ class Auto(Method):
     effort: ClassVar[str] = "normal"
 
     prior: NumericalPrior | str | None = None
-    rank: int | None = None
+    model: str | None = None
+    rank: int | Sequence[int] | None = None
     smooth: Mapping[int | str, float] | None = None
     ridge: float | None = None
     tv: float | None = None
@@ -76,7 +80,14 @@ class Auto(Method):
 
     def __post_init__(self) -> None:
         check_above(self, 0, *self._given("ridge", "tv"), included=True)
-        check_whole(self, 1, *self._given("rank", "starts"))
+        check_whole(self, 1, *self._given("starts"))
+        if self.model is not None:
+            MODELS[self.model]  # a misspelt one is refused with a sentence
+        if not isinstance(self.rank, Sequence | np.ndarray):
+            check_whole(self, 1, *self._given("rank"))
+        elif self.model in (None, "cp"):
+            msg = f'rank of a CP model must be one whole number; got {self.rank!r}. Name another: model="tucker".'
+            raise ValueError(msg)
         check_whole(self, 0, *self._given("passes"))
         if self.held_out is not None and not 0 <= self.held_out < 1:
             msg = f"held_out must be a share between 0 and 1, 0 for none; got {self.held_out!r}."
@@ -125,7 +136,8 @@ class Auto(Method):
             obs.check_domain(prior.t_domain, type(prior).__name__)
         return Given(
             prior=self.prior,
-            rank=self.rank,
+            form=self.model,
+            rank=_in_full(obs, self.model, self.rank),
             smooth=by_mode(obs, self.smooth),
             ridge=self.ridge,
             tv=self.tv,
@@ -152,6 +164,11 @@ class Auto(Method):
             words = "; ".join(f"{name}: {why}" for name, why in reasons.items())
             msg = f"no candidate can make use of what was given ({words}). Give less."
             raise ValueError(msg)
+
+
+def _in_full(obs: Observations, model: str | None, rank: int | Sequence[int] | None) -> int | tuple[int, ...] | None:
+    """The rank as the model has it."""
+    return rank if rank is None or model is None else MODELS[model].check_rank(obs.shape, rank)  # type: ignore[return-value]
 
 
 def relative_weights(obs: Observations) -> Observations:
@@ -189,6 +206,8 @@ def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidat
             return Field.clean(facts, given)
         if given.model or refused(PosteriorMean, facts, given) is not None:
             rank = given.rank or default_rank(obs.nnz, obs.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
+            if given.form not in (None, "cp"):
+                return next(OtherModels.search(facts, given))
             return LowRank(given, rank, centred=given.rank is None)  # a rank that was given is that of the data
         return PosteriorMean(prior=given.prior)
     if given.held_out is None and field:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tensorfill.data.observations import Observations
 from tensorfill.numerical.base import NumericalPrior
@@ -15,7 +16,8 @@ class Given:
     """None means "choose"; see `Auto` for what each is."""
 
     prior: NumericalPrior | str | None = None
-    rank: int | None = None
+    form: str | None = None  # of the model: cp, tucker, ...
+    rank: Any = None  # a whole number, or as `Model.rank` has it
     smooth: Mapping[int, float] | None = None  # by mode number
     ridge: float | None = None
     tv: float | None = None
@@ -29,7 +31,9 @@ class Given:
     @property
     def model(self) -> bool:
         """Was something given that only a low-rank fit has?"""
-        return any(v is not None for v in (self.rank, self.smooth, self.ridge, self.tv, self.solver, self.passes))
+        return any(
+            v is not None for v in (self.form, self.rank, self.smooth, self.ridge, self.tv, self.solver, self.passes)
+        )
 
     @property
     def anything(self) -> bool:

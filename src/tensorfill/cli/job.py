@@ -52,7 +52,8 @@ class Job:
     out: str
     mask: str | None = None
     prior: str | None = None
-    rank: int | None = None
+    model: str | None = None
+    rank: int | tuple[int, ...] | None = None
     smooth: tuple[str, ...] = ()
     method: str = "auto"
     effort: str = "normal"
@@ -137,12 +138,14 @@ class Job:
         if self.resume and self.checkpoint is None:
             msg = "--resume needs --checkpoint F, the file to go on from."
             raise Problem(msg, BAD_USAGE)
-        check_numbers(rank=self.rank, max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
+        for rank in self.rank if isinstance(self.rank, tuple) else (self.rank,):
+            check_numbers(rank=rank)
+        check_numbers(max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
         cls = METHODS[self.method_name]
         known = settings_of(cls)
         smooth = dict(mode_and_weight(text) for text in self.smooth)
         prior = None if self.prior is None else prior_of(self.prior)
-        given = {"prior": prior, "rank": self.rank, "smooth": smooth or None}
+        given = {"prior": prior, "model": self.model, "rank": self.rank, "smooth": smooth or None}
         settings = {k: v for k, v in given.items() if v is not None}
         for key in settings:
             if key not in known:

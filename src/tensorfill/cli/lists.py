@@ -17,6 +17,7 @@ class What(StrEnum):
     interelement = "interelement"
     solvers = "solvers"
     methods = "methods"
+    models = "models"
     candidates = "candidates"
     formats = "formats"
 
@@ -32,6 +33,7 @@ def rows(what: What) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     from tensorfill.data.files import FORMATS
     from tensorfill.interelement import INTERELEMENT
     from tensorfill.methods import METHODS
+    from tensorfill.models import MODELS
     from tensorfill.numerical import PRIORS
     from tensorfill.solvers import SOLVERS
 
@@ -45,6 +47,8 @@ def rows(what: What) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     if what is What.methods:
         head = ("method", "reference", "assumes", "use when")
         return head, [(n, c.reference, c.assumes, c.use_when) for n, c in METHODS.items()]
+    if what is What.models:
+        return ("model", "what", "rank"), [(n, first_line(c), c.ranks_are) for n, c in MODELS.items()]
     if what is What.candidates:
         return ("candidate", "how", "assumes"), [(n, first_line(c), c.assumes) for n, c in CANDIDATES.items()]
     return ("format", "endings", "what"), [(n, " ".join(c.endings), c.description) for n, c in FORMATS.items()]

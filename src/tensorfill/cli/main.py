@@ -66,6 +66,12 @@ def whole(text: str) -> int:
         raise typer.BadParameter(msg) from error
 
 
+def ranks(text: str) -> Any:
+    """A whole number, or several: 8,8,3."""
+    numbers = [whole(part.strip()) for part in text.split(",")] if "," in text else whole(text)
+    return tuple(numbers) if isinstance(numbers, list) else numbers
+
+
 def real(text: str) -> float:
     """A number; the same."""
     try:
@@ -109,7 +115,12 @@ def complete(
         str | None,
         typer.Option(metavar="P", help="What kind of numbers these are, e.g. poisson, binomial(4); see: list priors."),
     ] = None,
-    rank: Annotated[int | None, typer.Option(metavar="R", parser=whole, help="Rank of the model.")] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="M", help="Low-rank form: cp, tucker, tt, tr or tubal; see: list models.")
+    ] = None,
+    rank: Annotated[
+        str | None, typer.Option(metavar="R", parser=ranks, help="Rank of the model; 8,8,3 where it has several.")
+    ] = None,
     smooth: Annotated[
         list[str],
         typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),

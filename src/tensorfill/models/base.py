@@ -10,7 +10,7 @@ behind `Problem`, `complete(model=...)`, the save format, and into the test grid
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -44,6 +44,11 @@ class Model(ABC):
     @abstractmethod
     def shapes(cls, shape: Sequence[int], rank: Any) -> list[tuple[int, int]]:
         """Shape of every parameter."""
+
+    @classmethod
+    def beyond(cls, shape: Sequence[int], rank: Any) -> bool:
+        """Is one of the ranks larger than any tensor of this shape needs?"""
+        return False
 
     @classmethod
     def modes(cls, ndim: int) -> int:
@@ -81,6 +86,12 @@ class Model(ABC):
     def noise(cls, shape: Sequence[int], rank: Any, relative: float, unit: float, rng: Any) -> list[Array]:
         """Parameters that make a small X: noise of size `relative` to a typical entry, `unit`."""
         return [relative * unit * rng.standard_normal(s) for s in cls.shapes(shape, rank)]
+
+    @classmethod  # noqa: B027  most need nothing
+    def aimed(cls, parameters: list[Array], directions: Callable[[int, int], Array], unit: float) -> None:
+        """Turn such parameters, in place, to where the data vary most: directions(mode, count) -> (I_n, count). Most
+        models find it by themselves.
+        """
 
     @classmethod
     @abstractmethod

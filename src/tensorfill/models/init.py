@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,7 +73,29 @@ def unit(problem: Problem) -> float:
 
 
 def _noise(problem: Problem, rng: np.random.Generator, relative: float) -> list[Array]:
-    return problem.form.noise(problem.shape, problem.rank, relative, unit(problem), rng)
+    size = unit(problem)
+    factors = problem.form.noise(problem.shape, problem.rank, relative, size, rng)
+    problem.form.aimed(factors, partial(directions, problem.observations, rng), size)
+    return factors
+
+
+def directions(obs: Observations, rng: np.random.Generator, mode: int, count: int, rounds: int = 3) -> Array:
+    """The directions along a mode in which the observations vary most about their mean, (I_n, count): of the unfolding
+    with zeros where nothing is known, by a few rounds of subspace iteration; random ones where it has no more.
+    """
+    from scipy.sparse import csr_array
+
+    length, others = obs.shape[mode], [n for n in range(obs.ndim) if n != mode]
+    flat = np.ravel_multi_index(tuple(obs.indices[:, others].T), [obs.shape[n] for n in others])
+    columns = np.unique(flat, return_inverse=True)[1]
+    t = obs.values.astype(np.float64)
+    Y = csr_array((t - t.mean(), (obs.indices[:, mode], columns)), shape=(length, int(columns.max()) + 1))
+    Q = rng.standard_normal((length, count))
+    for _ in range(rounds):
+        fresh = np.linalg.qr(Q)[0]
+        Q[:, : fresh.shape[1]] = Y @ (Y.T @ fresh)
+    alive = np.linalg.norm(Q, axis=0) > 0
+    return np.where(alive, Q, rng.standard_normal(Q.shape))
 
 
 def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:

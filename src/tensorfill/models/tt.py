@@ -38,6 +38,14 @@ class TT(TR):
         return given
 
     @classmethod
+    def beyond(cls, shape: Sequence[int], rank: Sequence[int]) -> bool:
+        r = cls.bonds(rank)
+        return any(
+            r[n] > min(prod(shape[:n]), prod(shape[n:]), r[n - 1] * shape[n - 1], shape[n] * r[n + 1])
+            for n in range(1, len(shape))
+        )
+
+    @classmethod
     def bonds(cls, rank: Sequence[int]) -> tuple[int, ...]:
         return (1, *rank, 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Self
@@ -45,6 +45,11 @@ class Tucker(Model):
         return [*zip(shape, rank, strict=True), (rank[0], prod(rank[1:]))]
 
     @classmethod
+    def beyond(cls, shape: Sequence[int], rank: Sequence[int]) -> bool:
+        size = prod(rank)
+        return any(r > length or r * r > size for r, length in zip(rank, shape, strict=True))
+
+    @classmethod
     def others(cls) -> tuple[str, ...]:
         return ("core",)
 
@@ -70,7 +75,20 @@ class Tucker(Model):
     def noise(cls, shape: Sequence[int], rank: Sequence[int], relative: float, unit: float, rng: Any) -> list[Array]:
         """Directions of full size and a small core: with both small, neither has a slope to follow."""
         *factors, core = super().noise(shape, rank, 1.0, unit, rng)
-        return [*factors, relative * core]
+        return [*factors, relative / np.sqrt(core.size) * core]
+
+    @classmethod
+    def aimed(cls, parameters: list[Array], directions: Callable[[int, int], Array], unit: float) -> None:
+        """The level, and the directions that the data vary in; orthogonal, so that the core sees them alike. From
+        random ones few starts find the way (measured: exact data of rank 3 x 4 x 3, 40 % known: two starts of six).
+        """
+        for n, A in enumerate(parameters[:-1]):
+            rows, R = A.shape
+            A[:, 0] = 1.0
+            A[:, 1:] = directions(n, R - 1)
+            columns = min(rows, R)
+            A[:, :columns] = np.linalg.qr(A[:, :columns])[0]
+            A[:, :columns] *= np.sqrt(rows) * unit * np.sign(A[0, 0])
 
     @classmethod
     def put_product(

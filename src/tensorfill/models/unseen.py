@@ -21,7 +21,7 @@ def fill_unseen(
     would draw it to zero, which is not what one expects of a day without data). The modes `leave` stay as they are.
     """
     out = list(factors)
-    for n in set(range(obs.ndim)) - set(leave):
+    for n in set(range(min(obs.ndim, len(out)))) - set(leave):  # tubes of a tubal model have no rows of their own
         seen = obs.seen(n)
         if seen.all():
             continue

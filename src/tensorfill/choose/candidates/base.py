@@ -91,10 +91,10 @@ def refused(cls: type[Candidate], facts: Facts, given: Given) -> str | None:
     """Why this family may not run on what was given; None if it may."""
     if not given.allows(cls.name):
         return "not among the candidates asked for"
-    for name in ("prior", "rank", "smooth", "ridge", "tv", "solver", "passes"):
+    for name in ("prior", "form", "rank", "smooth", "ridge", "tv", "solver", "passes"):
         none = name in ("tv", "passes") and getattr(given, name) == 0  # asked for none, which it has
         if getattr(given, name) is not None and not none and name not in cls.takes:
-            return f"it has no {name}, which was given"
+            return f"it has no {'model' if name == 'form' else name}, which was given"
     if facts.weighted and not cls.weighs:
         return "it has no weights, which were given"
     able = cls.can(facts, given)

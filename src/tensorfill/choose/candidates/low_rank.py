@@ -19,9 +19,9 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.gaps import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
+from tensorfill.interelement.base import InterElementPrior
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.base import Run
-from tensorfill.models.cp import CP
 from tensorfill.models.init import initial_factors
 from tensorfill.models.unseen import fill_unseen
 from tensorfill.numerical.base import PRIORS, NumericalPrior
@@ -64,16 +64,21 @@ class LowRank(Candidate):
     assumes = "low CP rank under the numerical prior; smooth along the smooth modes"
     weighs = True
     tells_unseen = True
-    takes = frozenset({"prior", "rank", "smooth", "ridge", "solver"})
+    takes = frozenset({"prior", "form", "rank", "smooth", "ridge", "solver"})
     first = 3
 
     given: Given = field(default_factory=Given)
-    rank: int = 1
+    rank: Any = 1
     stiffer: float = 1.0
     smoother: float = 1.0
     start: int = 0
+    form: str = "cp"
     standardise: int | None = None  # a mode whose slices are centred and scaled, where numbers have no zero
     centred: bool = True  # is the level taken out of such numbers? It may be part of the low-rank model
+
+    @classmethod
+    def can(cls, facts: Facts, given: Given) -> bool | str:
+        return True if given.form in (None, "cp") else f"a {given.form} model was asked for"
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
@@ -108,21 +113,36 @@ class LowRank(Candidate):
         prior = given if units is None else prior_for(data, self.given.prior or given.name)
         smooth = self._smooth(data, prior, facts)
         ridge = default_ridge(data, prior) * self.stiffer if self.given.ridge is None else float(self.given.ridge)
-        problem = Problem(
-            data,
-            rank=self.rank,
-            prior=prior,
-            interelement=penalties(data.ndim, smooth, ridge),
-            dtype=np.float64,
-            quiet=True,
-        )
-        outcome = self._fit(problem, smooth, run)
+        problem, outcome = self._found(data, prior, smooth, ridge, run)
         factors = fill_unseen(data, outcome.state.factors, smooth)
-        answer: Any = Factors(CP(factors), prior)
+        answer: Any = Factors(problem.model_of(factors), prior)
         answer = answer if units is None else in_units(answer, units)
-        settings = {"rank": self.rank, "ridge": ridge, "smooth": {str(n): rho for n, rho in smooth.items()}}
+        settings = {
+            "model": self.form,
+            "rank": problem.rank,
+            "ridge": ridge,
+            "smooth": {str(n): rho for n, rho in smooth.items()},
+        }
         settings |= {"solver": self._solver(problem).name}
         return Fitted(answer, outcome.status, outcome.history, problem, settings)
+
+    def _found(
+        self, data: Observations, prior: NumericalPrior, smooth: dict[int, float], ridge: float, run: Run
+    ) -> tuple[Problem, Outcome]:
+        """What was solved in the end, and how."""
+        problem = self._problem(data, self.rank, prior, smooth, ridge)
+        return problem, self._fit(problem, smooth, run)
+
+    def _problem(
+        self, data: Observations, rank: Any, prior: NumericalPrior, smooth: dict[int, float], ridge: float
+    ) -> Problem:
+        weights = self._penalties(data.ndim, smooth, ridge)
+        return Problem(
+            data, rank=rank, prior=prior, interelement=weights, dtype=np.float64, quiet=True, model=self.form
+        )
+
+    def _penalties(self, ndim: int, smooth: dict[int, float], ridge: float) -> dict[Any, InterElementPrior]:
+        return dict(penalties(ndim, smooth, ridge))
 
     def _units(self, obs: Observations, prior: NumericalPrior) -> Units | None:
         """Real numbers are fitted centred, and by their spread: neither level nor unit changes what weights mean. A
@@ -200,7 +220,11 @@ def _run(fit: Fit, stopping: Stopping, rng: np.random.Generator, run: Run) -> Ou
 
 
 def first_factors(problem: Problem, rng: np.random.Generator) -> Sequence[Array]:
-    """The per-mode means where the rank can hold them (one component if x > 0, else one per mode), and noise."""
+    """Of CP the per-mode means where the rank can hold them (one component if x > 0, else one per mode), and noise; of
+    other models the mean, around which they find the rest more surely.
+    """
+    if problem.model != "cp":
+        return initial_factors(problem, "constant", rng, noise=NOISE)
     needed = 1 if problem.prior.x_domain.low >= 0 else len(problem.shape)
     return initial_factors(problem, "means" if problem.rank >= needed else "constant", rng, noise=NOISE)
 
@@ -219,7 +243,9 @@ class _Climb:
         self.given = given
         self.best, self.least = first, np.inf
         most = default_rank(facts.observed, facts.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
-        self.ladder = [int(given.rank)] if given.rank is not None else [r for r in LADDER if r <= most] or [1]
+        self.ladder = (
+            [int(given.rank)] if isinstance(given.rank, int | np.integer) else [r for r in LADDER if r <= most] or [1]
+        )
 
     def _seen(self, candidate: LowRank, loss: float) -> bool:
         """Is it the best so far?"""
