@@ -217,7 +217,7 @@ def choose(
 def models(
     out: Out = "out/models",
     names: Annotated[str | None, typer.Option(metavar="a,b", help="Which data: 'spectral cube', video, ...")] = None,
-    rates: Annotated[str, typer.Option(metavar="60,90", help="Percent missing.")] = "50,80,95",
+    rates: Annotated[str, typer.Option(metavar="60,90", help="Percent missing.")] = "80,95",
     data: Annotated[str | None, typer.Option(metavar="DIR", help="Folder with hangzhou.mat.")] = None,
     again: Again = False,
 ) -> None:

@@ -33,8 +33,8 @@ from tensorfill.solvers.loop import Stopping
 Array = NDArray[Any]
 
 COLUMNS = ("data", "missing_percent", "model", "rank", "free", "held_out", "error", "seconds")
-RATES = (50.0, 80.0, 95.0)
-HEIGHTS = (1, 2, 4, 8, 14, 24)  # ranks, all of a model alike
+RATES = (80.0, 95.0)
+HEIGHTS = (1, 2, 4, 8, 16)  # ranks, all of a model alike
 PER_NUMBER = 1.2  # observations that a free number must have
 STOPPING = Stopping(max_iter=10, tol=1e-7, patience=2)
 HELD_OUT = 0.1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.choose.candidates.base import CANDIDATES, Search
-from tensorfill.choose.candidates.low_rank import ASIDE, FEWEST, LowRank, has_no_zero
+from tensorfill.choose.candidates.low_rank import ASIDE, FEWEST, SOFTER, STIFFER, LowRank, has_no_zero
 from tensorfill.choose.given import Given
 from tensorfill.choose.grow import Growth, ladder
 from tensorfill.data.facts import Facts
@@ -67,9 +67,15 @@ class OtherModels(LowRank):
             loss = yield now
             if loss < least:
                 best, least = now, loss
-        for times in () if given.ridge is not None else (10.0, 100.0):
-            if (yield replace(best, stiffer=times)) >= least:
-                return
+        if given.ridge is not None:
+            return
+        softer = SOFTER if given.rank is not None else ()  # what grows finds that by itself
+        for ridges in (softer, STIFFER):
+            for times in ridges:
+                loss = yield replace(best, stiffer=times)
+                if loss >= least:
+                    break
+                least = loss
 
     @property
     def label(self) -> str:
@@ -94,7 +100,7 @@ class OtherModels(LowRank):
         """As of CP, in longer bursts: less of what quasi-Newton steps have learned is forgotten."""
         solver = super()._solver(prior)
         given = self.given.solver is not None or not isinstance(solver, LBFGSB)
-        return solver if given else replace(solver, burst=BURST)
+        return solver if given else LBFGSB(burst=BURST, memory=20)
 
     def _smooth(self, obs: Observations, prior: Any, facts: Facts) -> dict[int, float]:
         own = MODELS[self.form].modes(obs.ndim)
