@@ -18,7 +18,7 @@ from tensorfill.solvers.base import SOLVERS
 
 ALL = list(MODELS)
 LAYOUTS = ("dense", "sampled")
-SHAPES = [(5, 4), (4, 3, 5), (3, 2, 2, 3), (2, 1, 3, 2, 2)]
+SHAPES = [(5, 4), (4, 3, 5), (3, 2, 2, 3)]
 every_model = pytest.mark.parametrize("name", ALL)
 both = pytest.mark.parametrize("layout", LAYOUTS)
 every_shape = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -257,11 +257,14 @@ def test_means_start_at_the_means(name):
 @every_model
 @pytest.mark.parametrize("solver", list(SOLVERS))
 def test_every_solver_goes_down_or_says_why_not(name, solver):
-    problem, _ = problem_of(name, prior="poisson", interelement={0: tfl.Ridge(0.1)})
+    prior = "normal" if solver == "hals" else "poisson"
+    problem, _ = problem_of(name, prior=prior, interelement={0: tfl.Ridge(0.1)})
     made = SOLVERS[solver]()
-    if made.refuses(problem) is not None:
-        assert name != "cp" or solver == "hals"  # which is for Normal
-        pytest.skip(f"{solver}: {made.refuses(problem)}")
+    if made.refused(problem) is not None:
+        assert name != "cp"
+        with pytest.raises(ValueError, match=r"These would: .*lbfgsb"):
+            tfl.solve(problem, made)
+        return
     limit = tfl.Stopping(max_iter=2 if solver == "lbfgsb" else 12)
     done = tfl.solve(problem, made, init="scaled", stopping=limit)
     values = done.history["value"]
@@ -273,13 +276,12 @@ def test_every_solver_goes_down_or_says_why_not(name, solver):
 @pytest.mark.parametrize("solver", ["lbfgsb", "adam", "blockprox", "onestep", "multiplicative"])
 def test_the_gradient_solvers_take_every_model(solver):
     for name in ALL:
-        assert SOLVERS[solver]().refuses(problem_of(name, prior="poisson")[0]) is None
+        assert SOLVERS[solver]().refused(problem_of(name, prior="poisson")[0]) is None
 
 
 @every_model
-@pytest.mark.parametrize("seed", [0, 1])
-def test_an_exact_truth_is_recovered(name, seed):
-    shape = (12, 11, 10)
+def test_an_exact_truth_is_recovered(name):
+    shape, seed = (11, 10, 9), 0
     rank = {"cp": 3, "tucker": (2, 3, 2), "tt": (2, 3), "tr": (2, 2, 2), "tubal": 1}.get(name, 2)
     X = random_model(name, shape, rank, seed).full()
     mask = np.random.default_rng(seed).random(shape) < 0.5

@@ -20,15 +20,17 @@ from tensorfill.bench.choose import checked
 from tensorfill.bench.choose_data import NotHere, Places, optional, package_file
 from tensorfill.bench.choose_pictures import indian_pines, kinetic
 from tensorfill.bench.choose_tables import metro
+from tensorfill.choose.candidates.low_rank import first_factors
 from tensorfill.choose.defaults import default_ridge
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.quadratic import Ridge
-from tensorfill.models import MODELS
+from tensorfill.models import MODELS, Model
 from tensorfill.numerical.continuous import Normal
 from tensorfill.problem import Problem
-from tensorfill.solvers.fit import solve
+from tensorfill.solvers.fit import Fit
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Stopping
+from tensorfill.solvers.loop import run as run_loop
 
 Array = NDArray[Any]
 
@@ -103,11 +105,11 @@ def _work(name: str, T: Array, rate: float, model: str) -> Callable[[], list[dic
         rows = []
         for rank in heights(T.shape, int(mask.sum()), model):
             began = time.process_time()
-            done = fitted(obs, model, rank)
-            off = (done.estimate * spread - T)[~mask]
+            found, loss = fitted(obs, model, rank)
+            off = (found.full() * spread - T)[~mask]
             rows.append({
                 "data": name, "missing_percent": f"{rate:g}", "model": model, "rank": rank_words(rank),
-                "free": MODELS[model].free(T.shape, rank), "held_out": done.held_out,
+                "free": MODELS[model].free(T.shape, rank), "held_out": loss,
                 "error": float(np.sqrt(np.mean(off**2))) / spread, "seconds": time.process_time() - began,
             })  # fmt: skip
         return rows
@@ -115,12 +117,16 @@ def _work(name: str, T: Array, rate: float, model: str) -> Callable[[], list[dic
     return work
 
 
-def fitted(obs: Observations, model: str, rank: Any) -> Any:
-    """The model at this rank."""
+def fitted(obs: Observations, model: str, rank: Any) -> tuple[Model, float]:
+    """The model at this rank, and its loss on entries set aside."""
     ridge = Ridge(default_ridge(obs, Normal()))
     keys = (*range(MODELS[model].modes(obs.ndim)), *MODELS[model].others())
-    problem = Problem(obs, rank=rank, model=model, interelement=dict.fromkeys(keys, ridge), quiet=True)
-    return solve(problem, LBFGSB(), init="constant", held_out=HELD_OUT, stopping=STOPPING)
+    kept, aside = obs.split(HELD_OUT, np.random.default_rng(1))
+    problem = Problem(kept, rank=rank, model=model, interelement=dict.fromkeys(keys, ridge), quiet=True)
+    rng = np.random.default_rng(2)
+    fit = Fit(problem, LBFGSB(), first_factors(problem, rng), aside)
+    outcome = run_loop(fit, stopping=STOPPING, rng=rng)
+    return problem.model_of(outcome.state.factors), float(np.nanmin(outcome.history["held_out"]))
 
 
 def rank_words(rank: Any) -> str:

@@ -42,6 +42,7 @@ class ADMM(Solver):
     """
 
     monotone: ClassVar[bool] = True
+    only_cp: ClassVar[bool] = True
 
     inner: int = 8
 

@@ -68,17 +68,24 @@ class Solver(Settings):
     name: ClassVar[str]
     monotone: ClassVar[bool] = False  # does every step keep or lower the objective?
     settles: ClassVar[bool] = True  # does an objective that no longer changes mean that it has converged?
+    only_cp: ClassVar[bool] = False  # is it for CP models alone?
 
     def refuses(self, problem: Problem) -> str | None:
         """What stands in the way, as a sentence without its full stop; None if nothing does."""
         return None
 
+    def refused(self, problem: Problem) -> str | None:
+        """The same, with what follows from the class alone."""
+        if self.only_cp and problem.model != "cp":
+            return f"it solves for the rows of CP factors, and this is a {problem.model} model"
+        return self.refuses(problem)
+
     def check(self, problem: Problem) -> None:
         """Raise before the first iteration if this solver cannot solve this problem, naming those that can."""
-        why = self.refuses(problem)
+        why = self.refused(problem)
         if why is None:
             return
-        able = [name for name, cls in SOLVERS.items() if cls is not type(self) and cls().refuses(problem) is None]
+        able = [name for name, cls in SOLVERS.items() if cls is not type(self) and cls().refused(problem) is None]
         would = f"These would: {', '.join(able)}." if able else "No other solver would."
         msg = f"solver {self.name!r} cannot solve this problem: {why}. {would}"
         raise ValueError(msg)

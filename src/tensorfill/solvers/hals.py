@@ -30,6 +30,7 @@ class HALS(Solver):
     """
 
     monotone: ClassVar[bool] = True
+    only_cp: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str | None:
         if not isinstance(problem.prior, Normal):

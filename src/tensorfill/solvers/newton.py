@@ -40,6 +40,7 @@ class Newton(Solver):
     """
 
     monotone: ClassVar[bool] = True
+    only_cp: ClassVar[bool] = True
 
     extrapolate: float = 1.0
 
