@@ -73,7 +73,7 @@ def test_what_cannot_be_gets_a_sentence(settings, sentence):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_ranks_grow_to_the_truth(form):
-    X, mask = exact(form, (14, 13, 10), seed=1)
+    X, mask = exact(form, (11, 10, 6), seed=1)
     obs = tfl.Observations.from_dense(X, mask)
     candidate = OtherModels(Given(), form=form, centred=False)
     fitted = candidate.fit(obs, look(obs), Run(0))

@@ -143,20 +143,20 @@ def test_parts_that_do_not_fit_get_a_sentence(make):
 # --- layouts ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["whole", "cut"])
-def cut(request, monkeypatch):
-    """Once in one piece, once in pieces far smaller than the data."""
-    if request.param == "cut":
+@pytest.fixture(params=[np.float32, np.float64], ids=["whole", "cut"])
+def dtype(request, monkeypatch):
+    """Once in one piece, in float32, once in pieces far smaller than the data, in float64."""
+    if request.param == np.float64:
         monkeypatch.setattr(dense, "SLAB_ENTRIES", 7)
         monkeypatch.setattr(sampled, "BLOCK", 11)
         monkeypatch.setattr(tubal, "FIBRE_ENTRIES", 5)
+    return request.param
 
 
 @every_model
 @both
 @every_shape
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_both_layouts_are_the_slow_truth(name, layout, shape, dtype, cut):
+def test_both_layouts_are_the_slow_truth(name, layout, shape, dtype):
     model = random_model(name, shape, dtype=dtype)
     cls, P, where = MODELS[name], model.parameters, some_indices(shape)
     where = np.repeat(where, 1 + (np.arange(len(where)) % 5 == 0), axis=0)  # some twice
@@ -211,8 +211,7 @@ def test_the_cost_model_prefers_what_is_sparse_sampled_and_what_is_full_dense(na
 
 
 @every_model
-@both
-@pytest.mark.parametrize("prior", ["normal", "poisson"])
+@pytest.mark.parametrize(("layout", "prior"), [("dense", "poisson"), ("sampled", "normal")])
 def test_gradient_by_finite_differences(name, layout, prior):
     others = dict.fromkeys(MODELS[name].others(), tfl.Ridge(0.2))
     problem, factors = problem_of(

@@ -34,6 +34,7 @@ Array = NDArray[Any]
 LADDER = (1, 2, 3, 4, 6, 8, 12, 18, 26, 38)  # of all ranks at once; then each by itself
 PER_NUMBER = 1.5  # observations that a free number must have to be worth trying
 BETTER = 0.98  # of the loss on entries set aside that a larger rank must come to
+SHORT = 3  # ranks of which none is left out
 WORSE = 2  # ranks in a row that may gain nothing before growing ends
 TRIFLE = 1e-4  # of the loss at the lowest rank: what saves less is not worth a rank
 NOISE = 0.3  # of the first start, as in `low_rank`
@@ -42,15 +43,17 @@ SOFTER = (1e-2, 1e-4, 1e-8)  # times the ridge, for the rank that did best: down
 
 
 def ladder(shape: Sequence[int], observed: int, model: str, coarse: bool = False) -> list[Any]:
-    """Ranks of equal height, each once, that the observations can bear; at least one. `coarse`: every other."""
+    """Ranks of equal height, each once, that the observations can bear; at least one. `coarse`: every other, if there
+    are many.
+    """
     cls = MODELS[model]
     out: list[Any] = []
-    for r in LADDER[::2] if coarse else LADDER:
+    for r in LADDER:
         rank = cls.check_rank(shape, r)
         if out and (PER_NUMBER * cls.free(shape, rank) > observed or rank == out[-1]):
             break
         out.append(rank)
-    return out
+    return out[::2] if coarse and len(out) > SHORT else out
 
 
 @dataclass(frozen=True, eq=False)

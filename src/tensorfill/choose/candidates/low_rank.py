@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,7 @@ class LowRank(Candidate):
     tells_unseen = True
     takes = frozenset({"prior", "form", "rank", "smooth", "ridge", "solver"})
     first = 3
+    every_start: ClassVar[bool] = False  # are all starts tried, also if the first leads somewhere?
 
     given: Given = field(default_factory=Given)
     rank: Any = 1
@@ -182,7 +183,7 @@ class LowRank(Candidate):
             value = problem.value(now.state.factors)
             if best is None or value < least:
                 best, least = now, value
-            few = problem.observations.nnz < FEWEST  # where a fit takes a moment, all starts are tried
+            few = self.every_start or problem.observations.nnz < FEWEST  # where a fit takes a moment, all are tried
             if now.status in ENDED_EARLY or (now.best_iteration > 0 and not few):
                 break
         assert best is not None

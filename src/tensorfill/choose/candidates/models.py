@@ -35,6 +35,7 @@ class OtherModels(LowRank):
 
     assumes = "low rank in one of these forms under the numerical prior; three modes or more"
     first = 2
+    every_start = True  # rings of the exact rank have many poor minima
 
     form: str = "tt"
     rank: Any = None  # as `Model.rank`; None: grown
