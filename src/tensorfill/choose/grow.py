@@ -32,7 +32,7 @@ from tensorfill.solvers.loop import run as run_loop
 Array = NDArray[Any]
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 18, 26, 38)  # of all ranks at once; then each by itself
-PER_NUMBER = 1.5  # observations that a free number must have to be worth trying
+PER_NUMBER = 1.1  # observations that a free number must have to be worth trying; the entries set aside do the rest
 BETTER = 0.98  # of the loss on entries set aside that a larger rank must come to
 SHORT = 3  # ranks of which none is left out
 WORSE = 2  # ranks in a row that may gain nothing before growing ends

@@ -19,9 +19,10 @@ from tensorfill.methods.base import Run
 from tensorfill.models import MODELS
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
-from tensorfill.solvers.base import Solver
+from tensorfill.solvers.base import SOLVERS, Solver
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome
+from tensorfill.solvers.multiplicative import Multiplicative
 
 FORMS = ("tt", "tubal", "tucker", "tr")  # a train of some rank is all of the others but tubal: it speaks for them
 BURST = 40  # iterations of L-BFGS-B between looks at entries set aside
@@ -97,11 +98,12 @@ class OtherModels(LowRank):
         """Enough to know whether the form serves."""
         return self if self.rank is not None or self.cost(facts) <= seconds else replace(self, coarse=True)
 
-    def _solver(self, prior: NumericalPrior) -> Solver:
-        """As of CP, in longer bursts: less of what quasi-Newton steps have learned is forgotten."""
-        solver = super()._solver(prior)
-        given = self.given.solver is not None or not isinstance(solver, LBFGSB)
-        return solver if given else LBFGSB(burst=BURST, memory=20)
+    def _solver(self, problem: Problem) -> Solver:
+        """As of CP, but of those that know other models; in longer bursts, as less is forgotten between them."""
+        if self.given.solver is not None:
+            return SOLVERS.make(self.given.solver)
+        positive = problem.prior.majoriser and problem.prior.x_domain.low >= 0
+        return Multiplicative() if positive else LBFGSB(burst=BURST, memory=20)
 
     def _smooth(self, obs: Observations, prior: Any, facts: Facts) -> dict[int, float]:
         own = MODELS[self.form].modes(obs.ndim)
@@ -127,5 +129,6 @@ class OtherModels(LowRank):
             return self._problem(obs, rank, prior, smooth, softer * ridge)
 
         rng = np.random.default_rng([run.seed, 1 + self.start])
-        growth = Growth(make, data, self.form, self._solver(prior), run, rng, smooth, share)
+        first = make(data, ladder(data.shape, data.nnz, self.form)[0], 1.0)
+        growth = Growth(make, data, self.form, self._solver(first), run, rng, smooth, share)
         return growth.grown(soften=self.given.ridge is None, coarse=self.coarse)
