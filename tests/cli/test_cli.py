@@ -88,7 +88,7 @@ def test_end_to_end(name, tmp_path):
     assert (after.shape, after.dtype) == (before.shape, before.dtype)
     if FORMATS[name].note:
         assert told["notes"] == [FORMATS[name].note]
-        assert np.abs(after[mask].astype(float) - before[mask]).mean() < 12
+        assert np.abs(after[mask].astype(float) - before[mask]).mean() < 16  # lossy, and half of the colours in a film
     else:
         assert told["notes"] == []
         np.testing.assert_array_equal(after[mask], before[mask])
