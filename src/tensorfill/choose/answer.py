@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tensorfill.choose.blend import Decision, single
 from tensorfill.choose.candidates.base import Candidate, Fitted
+from tensorfill.choose.candidates.continuation import Continuation
 from tensorfill.choose.candidates.field import Field
 from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.contest import Contest, ends
@@ -39,14 +40,14 @@ def nothing_missing(obs: Observations, facts: Facts, method: str) -> Completion:
 def from_one(candidate: Candidate, obs: Observations, facts: Facts, run: Run, method: str) -> Completion:
     """The candidate fitted to everything, nothing held out; but of a field it is told how good it is."""
     done = _completion(candidate.fit(obs, facts, run), obs, facts, run, method)
-    if not isinstance(candidate, Field) or done.status in ENDED_EARLY or run.max_iter is not None:
+    if not isinstance(candidate, Field | Continuation) or done.status in ENDED_EARLY or run.max_iter is not None:
         return done
     # entries that lay alone among known ones tell nothing about holes
     known = np.isfinite(done.error) and not clustered(obs)
     return done if known else replace(done, error=trial_error(candidate, obs, facts, run, done.seconds))
 
 
-def trial_error(candidate: Field, obs: Observations, facts: Facts, run: Run, took: float) -> float:
+def trial_error(candidate: Field | Continuation, obs: Observations, facts: Facts, run: Run, took: float) -> float:
     """Root mean square error of a short fit without passes on known entries hidden as the gaps lie: rather too large
     than too small, for a tenth of the time. NaN where there is no time.
     """
@@ -54,7 +55,9 @@ def trial_error(candidate: Field, obs: Observations, facts: Facts, run: Run, too
     if left is not None and left <= 0:
         return np.nan
     kept, aside = split_like_gaps(obs, TOLD_BY, np.random.default_rng([run.seed, 8]))
-    trial = replace(candidate, passes=0, steps=START_EVALUATIONS / EVALUATIONS)
+    trial = replace(candidate, passes=0)
+    if isinstance(trial, Field):
+        trial = replace(trial, steps=START_EVALUATIONS / EVALUATIONS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were hidden
         fitted = trial.fit(kept, facts, replace(run, callback=None, checkpoint=None, resume=False, seconds=left))

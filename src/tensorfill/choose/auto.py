@@ -14,6 +14,7 @@ from tensorfill.choose.answer import cut_short, from_contest, from_one, nothing_
 from tensorfill.choose.blend import decide
 from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.candidates.base import Candidate, refused
+from tensorfill.choose.candidates.continuation import Continuation
 from tensorfill.choose.candidates.field import Field
 from tensorfill.choose.candidates.low_rank import LowRank
 from tensorfill.choose.candidates.means import Means
@@ -27,6 +28,7 @@ from tensorfill.choose.rounds import hold
 from tensorfill.data.facts import Facts, look
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.quadratic import QuadraticVariation
+from tensorfill.interelement.selfsimilarity import SelfSimilarity
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.checks import check_above, check_whole
 from tensorfill.models import MODELS
@@ -115,6 +117,7 @@ class Auto(Method):
         self._refuse_strangers(facts, given)
         warn_of_empty_slices(obs, facts)
         warn_of_one(obs)
+        warn_of_depth(facts)
         only = settled(obs, facts, given, run)
         if only is not None:
             return from_one(only, obs, facts, run, self.name)
@@ -185,6 +188,16 @@ def warn_of_one(obs: Observations) -> None:
         warnings.warn(msg, DataWarning, stacklevel=5)
 
 
+def warn_of_depth(facts: Facts) -> None:
+    """Of gaps so deep that no patch inside them holds a known pixel."""
+    if facts.depth > SelfSimilarity.patch:
+        msg = (
+            f"the deepest gap of this picture reaches {facts.depth:.0f} pixels from any known one: "
+            "what is filled in there continues its surroundings, and is a guess."
+        )
+        warnings.warn(msg, DataWarning, stacklevel=5)
+
+
 def warn_of_empty_slices(obs: Observations, facts: Facts) -> None:
     """Once for the whole run, of slices that nothing speaks for: not of those that lie between smooth neighbours."""
     tied = dict.fromkeys(facts.smooth, QuadraticVariation(1.0))
@@ -195,8 +208,9 @@ def warn_of_empty_slices(obs: Observations, facts: Facts) -> None:
 def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidate | None:
     """The one candidate to run where nothing should be held out; None for a contest.
 
-    A clean photograph is a field: every entry counts. So is a field whose weights were given. A run of few iterations
-    cannot compare. And a handful of numbers has only means.
+    A clean photograph is a field: every entry counts; unless what is missing are holes, scratches or text, around which
+    all is known. A field is also one whose weights were given. A run of few iterations cannot compare. And a handful of
+    numbers has only means.
     """
     field = refused(Field, facts, given) is None
     if obs.nnz < FEWEST and given.rank is None:
@@ -214,6 +228,8 @@ def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidat
         weighed = given.smooth is not None or given.tv is not None
         short = run.max_iter is not None and run.max_iter < EVALUATIONS
         clean = facts.picture and not facts.grainy >= CLEAN
+        if clean and not weighed and refused(Continuation, facts, given) is None:
+            return Continuation.clean(given)
         if weighed or short or clean:
             return Field.clean(facts, given)
     return None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.gaps import GAPS, clustering, gap_kinds
+from tensorfill.data.gaps import GAPS, clustering, depth, gap_kinds
 from tensorfill.data.likeness import ENOUGH_PAIRS, grain, period, roughness
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.units import slice_statistics
@@ -86,6 +86,8 @@ class Facts:
     gaps : {kind of gap: share of the missing entries}
     picture : is it a photograph: 8 or 16-bit numbers, or a picture file, rows x columns (x channels)?
     weighted : do some entries count more than others?
+    depth : of a picture with gaps of one piece (holes, scratches, text): pixels from the inside of the deepest to a
+        known one; 0 for all others
     """
 
     shape: tuple[int, ...]
@@ -101,6 +103,7 @@ class Facts:
     gaps: Mapping[str, float]
     picture: bool
     weighted: bool = False
+    depth: float = 0.0
 
     @property
     def size(self) -> int:
@@ -158,6 +161,7 @@ def look(obs: Observations) -> Facts:
     modes = tuple(_mode(obs, n, c) for n, c in enumerate(grouped))
     smooth = tuple(n for n, m in enumerate(modes) if m.smooth)
     grainy, noise = grain(obs, smooth[:2]) if smooth else (float("nan"), 0.0)
+    picture = is_picture(obs)
     return Facts(
         shape=obs.shape,
         observed=obs.nnz,
@@ -170,8 +174,9 @@ def look(obs: Observations) -> Facts:
         noise=noise,
         grainy=grainy,
         gaps=share_of_gaps(obs, tuple(n for n, m in enumerate(modes) if m.ordered)),
-        picture=is_picture(obs),
+        picture=picture,
         weighted=obs.weights is not None,
+        depth=depth(obs) if picture and obs.size <= DENSE_LIMIT else 0.0,
     )
 
 

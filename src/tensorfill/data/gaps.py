@@ -33,7 +33,11 @@ def clustering(obs: Observations) -> list[float]:
     """Per mode: how much likelier than by chance the neighbour of a missing entry is missing; 0 by chance, 1 always.
     Slices never seen do not count.
     """
-    missing = (~obs.mask)[np.ix_(*(obs.seen(n) for n in range(obs.ndim)))]
+    return _together((~obs.mask)[np.ix_(*(obs.seen(n) for n in range(obs.ndim)))])
+
+
+def _together(missing: NDArray[np.bool_]) -> list[float]:
+    """Per mode: as `clustering`."""
     share = missing.mean()
     out = []
     for n, length in enumerate(missing.shape):
@@ -129,6 +133,30 @@ def _under_moved_gaps(
         order = (obs.indices[:, longest] - rng.integers(obs.shape[longest])) % obs.shape[longest]
     last = np.partition(order[hidden], count - 1)[count - 1]
     return hidden & (order <= last)
+
+
+# --- gaps in pictures -----------------------------------------------------------------------------------------------
+
+HALF = 0.5  # share of a picture that must be known before one can speak of gaps in it
+BY_CHANCE = 1e-6  # gaps expected by chance below which a gap is none of chance
+
+
+def depth(obs: Observations) -> float:
+    """How far it is, in pixels, from the inside of the deepest gap of a picture (rows x columns x channels) to a known
+    pixel; 0 where whole pixels are not what is missing, and where single pixels missing at random look the same.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    known = obs.mask.reshape(*obs.shape[:2], -1)
+    missing = ~known.any(axis=2)
+    share = missing.mean()
+    if not 0 < share < 1 - HALF or (missing != ~known.all(axis=2)).any():
+        return 0.0
+    deepest = float(distance_transform_edt(missing).max())
+    side = np.arange(-int(deepest), int(deepest) + 1)
+    closer = np.count_nonzero(np.hypot(*np.meshgrid(side, side)) < deepest)  # pixels, all of them missing
+    by_chance = missing.size * share**closer
+    return deepest if by_chance < BY_CHANCE or max(_together(missing)) > CLUSTERED else 0.0
 
 
 # --- kinds of gaps ------------------------------------------------------------------------------------------------

@@ -1,0 +1,108 @@
+"""Holes in pictures: edges go on inside them, only they change, and pictures with scattered gaps are left to fields."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.choose.candidates.continuation import Continuation, around
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import look
+from tensorfill.data.gaps import depth
+from tensorfill.interelement import continuation
+from tensorfill.interelement.continuation import continued
+from tensorfill.methods.base import Run
+from tensorfill.problem import DataWarning
+
+
+def stripes(H=72, W=64):
+    """Slanted stripes with soft edges, in three colours, 8 bit."""
+    y, x = np.mgrid[0:H, 0:W]
+    wave = np.tanh(3 * np.sin((x + 0.6 * y) / 5.0))
+    return np.rint(128 + 90 * wave[..., None] * np.array([1.0, 0.7, -0.5])).astype(np.uint8)
+
+
+def hole(shape, side=18, corner=(26, 22)):
+    """True = known."""
+    known = np.ones(shape[:2], dtype=bool)
+    known[corner[0] : corner[0] + side, corner[1] : corner[1] + side] = False
+    return known
+
+
+def rms(X, T, known):
+    return float(np.sqrt(np.mean((X.astype(float) - T)[~known] ** 2)))
+
+
+def test_edges_go_on_where_smooth_filling_gives_grey(monkeypatch):
+    T = stripes()
+    known = hole(T.shape)
+    directed = rms(continued(T, known), T, known)
+    monkeypatch.setattr(continuation, "EDGE", 0.0)  # the same without directions
+    assert directed < 0.5 * rms(continued(T, known), T, known)
+
+
+def test_what_lies_under_the_hole_is_not_read_and_a_plane_is_exact():
+    T = stripes()
+    known = hole(T.shape)
+    other = T.copy()
+    other[~known] = 255 - other[~known]
+    np.testing.assert_array_equal(continued(T, known), continued(other, known))
+    flat = np.full((40, 40, 1), 7.0)
+    np.testing.assert_allclose(continued(flat, hole(flat.shape, 12, (28, 0))), flat, rtol=1e-9)
+
+
+def test_a_deep_hole_goes_over_smaller_pictures(monkeypatch):
+    y, x = np.mgrid[0:96, 0:90]
+    T = 50 + 100 * np.tanh((x - 0.5 * y - 20) / 6.0)[..., None]
+    known = hole(T.shape, 40, (30, 25))
+    at_once = rms(continued(T, known), T, known)
+    monkeypatch.setattr(continuation, "DEEPEST", 8)
+    assert rms(continued(T, known), T, known) < max(2 * at_once, 10)
+
+
+def test_depth_tells_holes_from_chance():
+    T = stripes()
+    mask = np.broadcast_to(hole(T.shape)[..., None], T.shape)
+    assert depth(tfl.observe(T, mask=mask)) == 9
+    line = np.ones(T.shape, dtype=bool)
+    line[30:32] = False
+    assert depth(tfl.observe(T, mask=line)) == 1
+    rng = np.random.default_rng(0)
+    for share in (0.01, 0.2, 0.6, 0.95, 0.99):
+        pixels = np.broadcast_to(rng.random(T.shape[:2])[..., None] >= share, T.shape)
+        for known in (pixels, rng.random(T.shape) >= share):
+            assert depth(tfl.observe(T, mask=known)) == 0
+    both = mask & np.broadcast_to(rng.random(T.shape[:2])[..., None] >= 0.1, T.shape)
+    assert depth(tfl.observe(T, mask=both)) >= 8  # a hole among dead pixels
+
+
+def test_auto_continues_a_hole_and_says_that_it_is_a_guess():
+    T = stripes()
+    known = hole(T.shape)
+    mask = np.broadcast_to(known[..., None], T.shape)
+    with pytest.warns(DataWarning, match="9 pixels from any known one"):
+        done = tfl.complete(T, mask=mask, passes=2)
+    assert done.settings["candidate"].startswith("continuation")
+    assert rms(done.estimate, T, known) < 12  # stripes spread by 80
+    assert np.isfinite(done.error)
+    np.testing.assert_array_equal(done.completed[known], T[known])
+    with pytest.warns(DataWarning, match="guess"):
+        field = tfl.complete(T, mask=mask, candidates=["field"], max_iter=2)
+    assert not str(field.settings.get("candidate", "")).startswith("continuation")
+
+
+def test_the_candidate_takes_pixels_known_in_part_and_grey_pictures():
+    T = stripes()
+    mask = np.broadcast_to(hole(T.shape)[..., None], T.shape).copy()
+    mask[5, 5, 1] = False
+    for values, known in ((T, mask), (T[..., 0], mask[..., 0])):
+        obs = tfl.observe(values, mask=known)
+        X = Continuation(1).fit(obs, look(obs), Run(0)).answer.full()
+        assert X.shape == values.shape
+        assert np.isfinite(X).all()
+        np.testing.assert_array_equal(X[known], values[known])
+    nowhere = mask.copy()
+    nowhere[..., 0] = False  # no pixel is known in whole
+    obs = tfl.observe(T, mask=nowhere)
+    assert np.isfinite(Continuation(1).fit(obs, look(obs), Run(0)).answer.full()).all()
+    assert isinstance(Continuation.can(look(obs), Given()), str)
+    assert around(~hole((50, 40), 4, (10, 30)), 8) == (slice(2, 22), slice(22, 42))
