@@ -162,6 +162,24 @@ def ablation(
 
 
 @app.command()
+def holes(images: Images, out: Out = "out/holes", names: Names = None, again: Again = False) -> None:
+    """Scratches, lines and holes in photographs, beside scikit-image and OpenCV: OUT/holes.csv, holes.md.
+
+    What is not installed is left out with a sentence. A cell that is in the CSV is not run again.
+    """
+    from tensorfill.bench import console
+    from tensorfill.bench.holes import csv_file, run, table
+
+    report, left_out = console.carry_out(
+        "holes", out, lambda bar: run(images, out, console.words(names), bar, again=again)
+    )
+    console.show("PSNR inside the gaps in dB / SSIM", *table(csv_file(out).rows()))
+    for sentence in left_out:
+        typer.echo(f"left out  {sentence}", err=True)
+    console.end(report, [f"{out}/holes.{ending}" for ending in ("csv", "md")])
+
+
+@app.command()
 def choose(
     out: Out = "out/choose",
     names: Annotated[

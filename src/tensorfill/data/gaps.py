@@ -148,7 +148,7 @@ def depth(obs: Observations) -> float:
     from scipy.ndimage import distance_transform_edt
 
     known = obs.mask.reshape(*obs.shape[:2], -1)
-    missing = ~known.any(axis=2)
+    missing: NDArray[np.bool_] = np.asarray(~known.any(axis=2))
     share = missing.mean()
     if not 0 < share < 1 - HALF or (missing != ~known.all(axis=2)).any():
         return 0.0

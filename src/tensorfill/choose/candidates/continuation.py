@@ -69,7 +69,7 @@ class Continuation(Candidate):
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         X = obs.dense(0.0, np.float64).reshape(*obs.shape[:2], -1)
         mask = obs.mask.reshape(X.shape)
-        known = mask.all(axis=2)  # of a pixel known in part the rest is continued, too
+        known: NDArray[np.bool_] = np.asarray(mask.all(axis=2))  # of a pixel known in part the rest is continued, too
         if not known.any():
             X[~mask] = obs.values.mean()
             return Fitted(Filled(X.reshape(obs.shape)))
