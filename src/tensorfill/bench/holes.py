@@ -17,6 +17,7 @@ from tensorfill.api import complete
 from tensorfill.bench.cells import Cell, CellFile, Report, Row, Watcher, run_cells, write_text
 from tensorfill.bench.metrics import peak_of, ssim
 from tensorfill.bench.pictures import Picture, choose
+from tensorfill.result.record import Status
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -49,7 +50,10 @@ def gap(kind: str, shape: Sequence[int]) -> Mask:
 
 def _auto(T: Array, missing: Mask) -> Array:
     known = ~missing if T.ndim == 2 else np.broadcast_to(~missing[..., None], T.shape)
-    return complete(T, mask=known).estimate
+    done = complete(T, mask=known)
+    if done.status is Status.INTERRUPTED:  # a picture half done is no figure
+        raise KeyboardInterrupt
+    return done.estimate
 
 
 def _biharmonic(T: Array, missing: Mask) -> Array:
