@@ -12,7 +12,6 @@ from tensorfill.choose.contest import Contest, Entry
 
 LARGEST_PART = 0.15  # of the budget, for one candidate on all folds
 FINALISTS = 6  # so many run on all folds: no more can have a part in a blend
-REACH = 2.0  # families whose best loses no more than so many times the leader share the time that is left
 YARDSTICK = "means"  # what every answer is compared with
 EXACT = 1e-4  # of the variance of the data: a family that misses less goes on to its end, for they may have no noise
 CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
@@ -26,7 +25,6 @@ class Family:
     first: int  # so many variants are tried before any family gets more
     sure: bool  # are these tried whatever they cost?
     least: float = np.inf
-    spent: float = 0.0
     next: Candidate | None = None
 
     def __post_init__(self) -> None:
@@ -43,9 +41,8 @@ class Family:
 
 def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: frozenset[str]) -> None:
     """First round, on the opening folds: the first variants of every family, cheapest first, then further variants of
-    those within reach of the leader, to each the same time, as long as the budget lasts; the first ones of those in
-    `always` (of all, if the user gave something that leaves few) whatever they cost. Second round, on the other folds:
-    what may have a part in the answer.
+    the family that leads, as long as the budget lasts; the first ones of those in `always` (of all, if the user gave
+    something that leaves few) whatever they cost. Second round, on the other folds: what may have a part in the answer.
     """
     able = []
     for cls in families:
@@ -60,9 +57,7 @@ def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: froze
             _try(contest, family)
         family.sure = False
     while contest.ended is None and (going := [family for family in able if family.next is not None]):
-        least = min(family.least for family in able)
-        near = [family for family in going if family.least <= REACH * least] or going
-        _try(contest, min(near, key=lambda family: (family.spent, family.least)))
+        _try(contest, min(going, key=lambda family: family.least))
     if contest.opening < len(contest.folds):
         _second_round(contest)
 
@@ -85,7 +80,6 @@ def _try(contest: Contest, family: Family) -> None:
         family.next = None
         return
     contest.left -= cost
-    family.spent += cost
     entry = contest.enter(Entry(candidate, trial), contest.opening)
     contest.entries.append(entry)
     family.send(contest.loss(entry) if not entry.note else np.inf)

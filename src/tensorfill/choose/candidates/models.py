@@ -50,6 +50,8 @@ class OtherModels(LowRank):
             return "the rank was given without a model: it is that of CP"
         if len(facts.shape) < 3 and given.form is None:
             return "low-rank matrices have but one form"
+        if given.form is None and given.effort != "best" and "models" not in (given.candidates or ()):
+            return 'it is tried with effort="best", or when asked for: on most tables CP is as good in less time'
         return True
 
     @classmethod
