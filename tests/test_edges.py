@@ -189,7 +189,7 @@ def test_a_run_that_was_over_is_not_resumed(stop, tmp_path):
     tfl.solve(problem, callback=callback, **kw)
     again = tfl.solve(problem, resume=True, **kw)
     assert again.iterations == 4
-    assert again.status is Status.FINISHED
+    assert again.status in (Status.FINISHED, Status.SCHEDULE)
 
 
 def test_a_start_that_cannot_be_scored_does_not_end_the_search_for_the_best():

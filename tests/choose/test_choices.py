@@ -161,7 +161,7 @@ def test_ctrl_c_in_the_last_fit_is_reported(monkeypatch):
         ({"ridge": np.nan}, "ridge must be a number or None; got nan."),
         ({"smooth": {0: -5.0}}, "smooth must hold weights >= 0; got -5.0 for mode 0."),
         ({"smooth": {0: 1.0, -2: 50.0}}, "smooth must name each mode once"),
-        ({"rank": 2.9}, "rank must be a whole number or None; got 2.9."),
+        ({"rank": 2.9}, "rank must be a whole number, a list of whole numbers or None; got 2.9."),
         ({"rank": 0}, "rank must be a whole number >= 1; got 0."),
         ({"starts": 0}, "starts must be a whole number >= 1; got 0."),
         ({"passes": -4}, "passes must be a whole number >= 0; got -4."),

@@ -5,6 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.choose import blend
+from tensorfill.choose import contest as contest_module
 from tensorfill.choose.auto import ALWAYS
 from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.contest import Contest, ends
@@ -116,7 +117,8 @@ def test_the_leaderboard_says_everything():
     assert "known" in str(done.facts)
 
 
-def test_effort_is_how_much_is_tried():
+def test_effort_is_how_much_is_tried(monkeypatch):
+    monkeypatch.setitem(contest_module.BUDGET, "best", 0.4)
     T = series(4)[1]
     counts = {
         e: sum(np.isfinite(r.error) for r in tfl.complete(T, effort=e).tried) for e in ("quick", "normal", "best")

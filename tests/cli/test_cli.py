@@ -561,6 +561,7 @@ REGISTRIES = {
     "interelement": tfl.INTERELEMENT,
     "solvers": tfl.SOLVERS,
     "methods": tfl.METHODS,
+    "models": tfl.MODELS,
     "candidates": CANDIDATES,
     "formats": FORMATS,
 }

@@ -37,11 +37,15 @@ def nothing_missing(obs: Observations, facts: Facts, method: str) -> Completion:
     return Completion(obs, method, Status.NOTHING_MISSING, History(), answer, facts=facts)
 
 
-def from_one(candidate: Candidate, obs: Observations, facts: Facts, run: Run, method: str) -> Completion:
-    """The candidate fitted to everything, nothing held out; but of a field it is told how good it is."""
+def from_one(
+    candidate: Candidate, obs: Observations, facts: Facts, run: Run, method: str, *, told: bool = True
+) -> Completion:
+    """The candidate fitted to everything, nothing held out; but of a field it is `told` how good it is."""
     done = _completion(candidate.fit(obs, facts, run), obs, facts, run, method)
-    if not isinstance(candidate, Field | Continuation) or done.status in ENDED_EARLY or run.max_iter is not None:
+    told = told and isinstance(candidate, Field | Continuation) and run.max_iter is None
+    if not told or done.status in ENDED_EARLY:
         return done
+    assert isinstance(candidate, Field | Continuation)
     # entries that lay alone among known ones tell nothing about holes
     known = np.isfinite(done.error) and not clustered(obs)
     return done if known else replace(done, error=trial_error(candidate, obs, facts, run, done.seconds))

@@ -120,7 +120,7 @@ class Auto(Method):
         warn_of_depth(facts)
         only = settled(obs, facts, given, run)
         if only is not None:
-            return from_one(only, obs, facts, run, self.name)
+            return from_one(only, obs, facts, run, self.name, told=given.held_out != 0)
         contest = Contest.on(obs, facts, given, run)
         try:
             hold(contest, (cls for _, cls in CANDIDATES.items()), always=ALWAYS)

@@ -132,9 +132,6 @@ class Job:
         if clash := lost({**outputs, "--checkpoint": self.checkpoint}, inputs):
             raise Problem(clash, BAD_USAGE)
         check_effort(self.effort)
-        if self.effort != "normal" and self.method not in ("auto", f"auto-{self.effort}"):
-            msg = f"--effort {self.effort} belongs to --method auto; got --method {self.method}."
-            raise Problem(msg, BAD_USAGE)
         if self.resume and self.checkpoint is None:
             msg = "--resume needs --checkpoint F, the file to go on from."
             raise Problem(msg, BAD_USAGE)
@@ -142,6 +139,9 @@ class Job:
             check_numbers(rank=rank)
         check_numbers(max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
         cls = METHODS[self.method_name]
+        if self.effort != "normal" and self.method not in ("auto", f"auto-{self.effort}"):
+            msg = f"--effort {self.effort} belongs to --method auto; got --method {self.method}."
+            raise Problem(msg, BAD_USAGE)
         known = settings_of(cls)
         smooth = dict(mode_and_weight(text) for text in self.smooth)
         prior = None if self.prior is None else prior_of(self.prior)

@@ -121,7 +121,10 @@ def solve(
         )
         outcomes.append((_rank(fit, outcome), len(outcomes), outcome))
         spent += outcome.history.rows[-1].seconds
-        if outcome.status in ENDED_EARLY or (len(outcomes) >= starts and not _astray(train, outcomes, aside)):
+        short = outcome.status is Status.ITERATIONS  # where it would lead is not known yet
+        if outcome.status in ENDED_EARLY or (
+            len(outcomes) >= starts and (short or not _astray(train, outcomes, aside))
+        ):
             break
     score, _, best = min(outcomes, key=lambda o: o[:2])
     settings = {
