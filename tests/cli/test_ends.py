@@ -31,16 +31,19 @@ LONG = ("complete", "in.npy", "-o", "out.npy", "--method", "sptc", "--prior", "n
 SHORT = ("complete", "in.npy", "--method", "halrtc", "--max-iter", "2")
 
 
+def _heard(number):
+    """Also where the tests run in the background, whose signals are ignored."""
+    signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)], ids=["TERM", "HUP", "INT"]
 )
 def test_a_signal_writes_the_best_so_far(folder, number, code):
     command = (*TENSORFILL, *LONG, "--checkpoint", "run.npz", "--seconds", "90")
-
-    def heard():  # also where the tests run in the background, whose signals are ignored
-        signal.signal(number, signal.SIG_DFL)
-
-    with subprocess.Popen(command, env=ENV, stderr=subprocess.PIPE, text=True, preexec_fn=heard) as process:
+    with subprocess.Popen(
+        command, env=ENV, stderr=subprocess.PIPE, text=True, preexec_fn=lambda: _heard(number)
+    ) as process:
         for _ in range(600):  # the first checkpoint says that it is on its way
             if os.path.exists("run.npz") or process.poll() is not None:
                 break
@@ -56,7 +59,9 @@ def test_ctrl_c_while_loading_is_one_sentence():
     """At moments from the first import of the package on; the sentence is the same whether the command runs already."""
     slow = "import time, tensorfill._command, builtins; time.sleep(30)"
     code = f"import sys; sys.orig_argv = ['python', '-m', 'tensorfill']; print(flush=True)\n{slow}"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=PIPE, stderr=PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=PIPE, stderr=PIPE, text=True, preexec_fn=lambda: _heard(signal.SIGINT)
+    ) as process:
         process.stdout.readline()
         time.sleep(1)
         process.send_signal(signal.SIGINT)

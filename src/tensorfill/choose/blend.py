@@ -78,6 +78,8 @@ def _decide(contest: Contest, *, one: bool) -> Decision:
     """
     ranking = contest.ranking()
     best = single(ranking[0])
+    if ranking[0].candidate.name == YARDSTICK:  # none alone is better: what a blend of such gains is chance
+        return best
     if not one and len(ranking) > 1:
         best = blended(contest, ranking[:PARTS]) or best
     sure = SURE + 1 if contest.obs.nnz < HANDFUL else SURE
