@@ -3,11 +3,11 @@
 import io
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 
+import chromium
 import numpy as np
 import pytest
 from PIL import Image
@@ -33,20 +33,7 @@ def downloads(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def chrome(tmp_path_factory, downloads):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("no Chromium with chromedriver on this machine")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
-        options.add_argument(argument)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.add_argument("--window-size=1200,1100")
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    browser = chromium.start(tmp_path_factory.mktemp("profile"), "1200,1100", downloads)
     yield browser
     browser.quit()
 

@@ -2,9 +2,9 @@
 
 import io
 import re
-import shutil
 from html.parser import HTMLParser
 
+import chromium
 import numpy as np
 import pytest
 from PIL import Image
@@ -135,19 +135,7 @@ def test_a_failed_report_leaves_the_old_one(results, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("no Chromium with chromedriver on this machine")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"):
-        options.add_argument(argument)
-    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.add_argument("--window-size=1100,1400")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    chrome = chromium.start(tmp_path_factory.mktemp("profile"), "1100,1400")
     yield chrome
     chrome.quit()
 

@@ -174,9 +174,7 @@ def holes(images: Images, out: Out = "out/holes", names: Names = None, again: Ag
         "holes", out, lambda bar: run(images, out, console.words(names), bar, again=again)
     )
     console.show("PSNR inside the gaps in dB / SSIM", *table(csv_file(out).rows()))
-    for sentence in left_out:
-        typer.echo(f"left out  {sentence}", err=True)
-    console.end(report, [f"{out}/holes.{ending}" for ending in ("csv", "md")])
+    console.end(report, [f"{out}/holes.{ending}" for ending in ("csv", "md")], left_out)
 
 
 @app.command()
@@ -226,9 +224,7 @@ def choose(
         written = choose_report.write(out)
         lines = choose_report.arrange(choose_report.csv_file(out).rows())
         console.show("auto over the best of all others", *choose_report.summary(lines))
-    for sentence in left_out:
-        typer.echo(f"left out  {sentence}", err=True)
-    console.end(report, written)
+    console.end(report, written, left_out)
 
 
 @app.command()
@@ -254,9 +250,7 @@ def models(
     report, left_out = console.carry_out("models", out, lambda bar: run(out, asked, at, places, bar, again=again))
     written = write(out)
     console.show("Error over spread, at the rank chosen on held-out entries", *table(csv_file(out).rows()))
-    for sentence in left_out:
-        typer.echo(f"left out  {sentence}", err=True)
-    console.end(report, written)
+    console.end(report, written, left_out)
 
 
 @app.command()
@@ -290,6 +284,4 @@ def tables(
     lines = tables_report.arrange(tables_report.csv_file(out).rows())
     for name in dict.fromkeys(line.task.data for line in lines):
         console.show(name, *tables_report.table([line for line in lines if line.task.data == name]))
-    for sentence in left_out:
-        typer.echo(f"left out  {sentence}", err=True)
-    console.end(report, written)
+    console.end(report, written, left_out)

@@ -74,8 +74,10 @@ def carry_out(what: str, out: str, work: Callable[[Bar], T]) -> T:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def end(report: Report, written: Sequence[object]) -> None:
-    """Say what happened; exit code 1 if a cell failed."""
+def end(report: Report, written: Sequence[object], left_out: Sequence[str] = ()) -> None:
+    """Say what happened, and what was `left_out` and why; exit code 1 if a cell failed."""
+    for sentence in left_out:
+        typer.echo(f"left out  {sentence}", err=True)
     already = f", {report.already} were there already" if report.already else ""
     typer.echo(f"{report.ran} cells run{already}. Written: {', '.join(map(str, written)) or 'nothing'}")
     for sentence in report.failed:
