@@ -1,4 +1,4 @@
-"""Problem: what is minimised, Eq. (gcdtc) of the paper plus an optional tensor-space term.
+"""Problem: what is minimised, Eq. 8 (gcdtc) of the paper plus an optional tensor-space term.
 
 value = sum_i w_i nll(t_i, x_i)   L1, the plain sum over observed entries (not the mean)
       + sum_n L2_n(A_n)           inter-element priors
@@ -129,11 +129,11 @@ class Problem:
 
     def value_given(self, x: Array, factors: Sequence[Array], smooth_in: int | None = None) -> float:
         """The objective save its tensor-space prior, given the model values x (nnz,) at the observed entries."""
-        return self.data_value(x) + self._l2(factors, smooth_in)
+        return self.data_value(x) + self._l2(factors, smooth_in)  # Eq. 8 (gcdtc)
 
     def _l2(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
         parts = [(p.smooth if n == smooth_in else p, n) for n, p in self.modes]
-        return sum(p.value(factors[n]) for p, n in parts if p is not None)
+        return sum(p.value(factors[n]) for p, n in parts if p is not None)  # Eq. 7
 
     def value_and_grad(self, factors: Sequence[Array]) -> tuple[float, list[Array]]:
         """The objective, and its gradient in every factor [(I_n, R)]; non-smooth priors add to the value alone."""
@@ -185,14 +185,14 @@ class Problem:
         return total + extra, Y
 
     def entrywise(self, start: int, stop: int, x: Array) -> tuple[float, Array]:
-        """(sum of w nll, w grad) of the observations start:stop, given their model values."""
+        """(sum of w nll, w grad) of the observations start:stop, given their model values: Y of Eq. 12 (ydef)."""
         nll, g = self.prior.nll_and_grad(self.t[start:stop], x)
         if self.w is not None:
             nll, g = nll * self.w[start:stop], g * self.w[start:stop]
         return float(nll.sum(dtype=np.float64)), g
 
     def data_value(self, x: Array) -> float:
-        """L1 alone, given the model values at the observed entries."""
+        """L1 alone, given the model values at the observed entries: Eq. 2 (fixedrank), Eq. 5, Eq. 6."""
         nll = self.prior.nll(self.t, x)
         return float((nll if self.w is None else nll * self.w).sum(dtype=np.float64))
 

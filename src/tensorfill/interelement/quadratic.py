@@ -121,7 +121,7 @@ class Ridge(Quadratic):
 @INTERELEMENT.register("quadratic-variation")
 @dataclass(frozen=True)
 class QuadraticVariation(Quadratic):
-    """Neighbouring rows are alike: rho/2 sum_i |a_i - a_{i+1}|^2 (the paper's L_2, from Yokota et al. 2016).
+    """Neighbouring rows are alike: rho/2 sum_i |a_i - a_{i+1}|^2 (Eq. 15 of the paper, from Yokota et al. 2016).
 
     With order=2, rho/2 sum_i |a_i - 2 a_{i+1} + a_{i+2}|^2: straight lines cost nothing. Ends are free (no difference
     reaches past them), so a constant column costs nothing either; with periodic=True the last row neighbours the first.
@@ -155,11 +155,11 @@ class QuadraticVariation(Quadratic):
         return (self.rho * (D.T @ D)).tocsr()
 
     def value(self, A: Array) -> float:
-        """rho/2 |D A|^2."""
+        """rho/2 |D A|^2, Eq. 15."""
         return 0.5 * self.rho * sum_of_squares(self._differences(A))
 
     def grad(self, A: Array) -> Array:
-        """The paper's S (Eq. scalc), end rows included: rho D'D A."""
+        """S, end rows included, Eq. 18 (scalc): rho D'D A."""
         return self._pulled_back(self._differences(A), len(A))
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:

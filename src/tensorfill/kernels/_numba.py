@@ -96,7 +96,7 @@ def pullback(F: Array, first: Array, indices: Array, g: Array, G: Array) -> None
 
 @jit
 def pullback_mode(F: Array, first: Array, indices: Array, g: Array, mode: int, G: Array) -> None:
-    """Add to G (I_n, R) the gradient of one mode."""
+    """Add to G (I_n, R) the gradient of one mode, Y B of Algorithm 2, line 8, over the observed entries alone."""
     N, R = indices.shape[1], F.shape[1]
     row = np.empty(R, F.dtype)
     for i in range(len(indices)):

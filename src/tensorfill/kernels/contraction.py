@@ -69,14 +69,14 @@ class MatrixHalves(Halves):
         self.wants_right = max(self.wanted) >= split
 
     def multiply(self, left: Half, out: Array) -> Array:
-        return np.matmul(left.matrix, self.right.matrix.T, out=out)
+        return np.matmul(left.matrix, self.right.matrix.T, out=out)  # X = A B', Algorithm 2, line 5
 
     def add(self, cut: Cut, left: Half, Y: Array) -> None:
         if self.wants_left:
             for G, rows, part in zip(self.G, cut, left.pullback(Y @ self.right.matrix), strict=True):
                 G[rows] += part
         if self.wants_right:
-            part = Y.T @ left.matrix
+            part = Y.T @ left.matrix  # Y B, Algorithm 2, line 8; `finish` takes B apart
             self.G_right = part if self.G_right is None else np.add(self.G_right, part, out=self.G_right)
 
     def finish(self) -> list[Array]:

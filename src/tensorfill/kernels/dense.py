@@ -182,6 +182,7 @@ class DenseLayout(Layout):
         return X.reshape(-1) if self._complete else X.reshape(-1).take(self._positions(slab))
 
     def _scatter(self, slab: Slab, g: Array, out: Array) -> Array:
+        """Y of Eq. 12 (ydef): g where observed, else 0."""
         if self._complete:
             return np.ascontiguousarray(g, dtype=out.dtype).reshape(out.shape)
         flat = out.reshape(-1)

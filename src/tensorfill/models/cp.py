@@ -110,8 +110,8 @@ class CP(Model):
         return factors, np.tile(norms, (len(factors), 1))
 
     def full(self) -> Array:
-        """The whole tensor, as matrix products: left | right modes, split and cut so that neither product of factors
-        is long. Of two long modes the Khatri-Rao product is never formed whole.
+        """The whole tensor, Eq. 1 (low_rank), as matrix products: left | right modes, split and cut so that neither
+        product of factors is long. Of two long modes the Khatri-Rao product is never formed whole.
         """
         split = choose_split(self.shape)
         left, right = self.factors[:split], khatri_rao(self.factors[split:])
@@ -124,7 +124,7 @@ class CP(Model):
         return X.reshape(self.shape)
 
     def at(self, indices: Array, block: int = 1 << 16) -> Array:
-        """Entries at coordinates (k, N), in blocks so that no (k, R) array is formed: (k,)."""
+        """Entries of Eq. 1 (low_rank) at coordinates (k, N), in blocks so that no (k, R) array is formed: (k,)."""
         out = np.empty(len(indices), dtype=self.factors[0].dtype)
         for i in range(0, len(indices), block):
             part = indices[i : i + block]

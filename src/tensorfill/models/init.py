@@ -42,7 +42,7 @@ def initial_factors(
     if not isinstance(init, str):
         factors = [np.array(A) for A in problem.check_factors(init)]
     elif init == "uniform":
-        factors = [rng.random(shape) for shape in problem.parameter_shapes]
+        factors = [rng.random(shape) for shape in problem.parameter_shapes]  # Algorithm 1, line 1
     elif init == "scaled":
         factors = _scaled(problem, rng)
     elif init == "constant":

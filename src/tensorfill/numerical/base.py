@@ -125,7 +125,7 @@ class NumericalPrior:
         return None
 
     def nll(self, t: Array, x: Array) -> Array:
-        """Loss of each entry; same shape and dtype as x."""
+        """Loss of each entry, -ln p(t | x) of Eq. 4, Eq. 13; same shape and dtype as x."""
         raise NotImplementedError
 
     def grad(self, t: Array, x: Array) -> Array:

@@ -65,7 +65,7 @@ class Bernoulli(_YesNo, Extended):
 
     Distribution: t ~ Bernoulli(x).
     Link: identity.
-    Loss: ln 1/(1 - x) - t ln x/(1 - x) (nothing dropped for t = 0 or 1); the paper's section 3.
+    Loss: ln 1/(1 - x) - t ln x/(1 - x) (nothing dropped for t = 0 or 1); Section 4.2 of the paper.
     Domain: 0 <= t <= 1, 0 < x < 1; continued beyond x = floor and 1 - floor.
     Mean: x.
     """
@@ -79,7 +79,7 @@ class Bernoulli(_YesNo, Extended):
         odds -= rest
         odds *= t
         rest += odds
-        return np.negative(rest, out=rest)
+        return np.negative(rest, out=rest)  # -ln(1 - z) - t ln(z / (1 - z)), Section 4.2
 
     def _grad(self, t: Array, z: Array) -> Array:
         slope = z - t

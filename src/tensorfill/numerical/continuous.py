@@ -55,7 +55,7 @@ class Normal(_Centred):
 
     def nll(self, t: Array, x: Array) -> Array:
         r = x - t
-        r *= r
+        r *= r  # (t - x)^2, Section 4.1
         r *= 0.5 / self.sigma**2
         return r
 

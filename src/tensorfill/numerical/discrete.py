@@ -36,7 +36,7 @@ class Poisson(_PoissonDraws, Extended):
 
     Distribution: t ~ Poisson(x).
     Link: identity.
-    Loss: x - t ln x (ln t! dropped); the paper's L1 of SPTC.
+    Loss: x - t ln x (ln t! dropped), Eq. 14 of the paper.
     Domain: t >= 0, x >= 0; continued below x = floor.
     Mean: x.
     """
@@ -49,11 +49,11 @@ class Poisson(_PoissonDraws, Extended):
     def _nll(self, t: Array, z: Array) -> Array:
         value = np.log(z)
         value *= t
-        return np.subtract(z, value, out=value)
+        return np.subtract(z, value, out=value)  # z - t ln z, Eq. 14
 
     def _grad(self, t: Array, z: Array) -> Array:
         slope = t / z
-        return np.subtract(1, slope, out=slope)
+        return np.subtract(1, slope, out=slope)  # (z - t) / z, Eq. 16 (ycalc)
 
     def _curv(self, t: Array, z: Array) -> Array:
         return t / (z * z)

@@ -77,7 +77,7 @@ class Gamma(_Scaled):
         slope = 1 - ratio
         slope /= z
         ratio += np.log(z)
-        return ratio, slope
+        return ratio, slope  # t / (k z) + ln z, Section 4.2
 
     def _curv(self, t: Array, z: Array) -> Array:
         return ((2 / self.k) * t / z - 1) / (z * z)

@@ -79,8 +79,8 @@ class Completion:
 
     @cached_property
     def completed(self) -> Any:
-        """The input with its gaps filled, in the input's own type; observed entries bit for bit. Yes and no (1 and 0)
-        stay yes and no, by what is likelier: the probabilities are in `estimate`.
+        """The input with its gaps filled, Eq. 3 (tstar), Eq. 9, in its own type; observed entries bit for bit. Yes
+        and no (1 and 0) stay yes and no, by what is likelier: the probabilities are in `estimate`.
         """
         obs = self.observations
         whole = kind_of_numbers(obs.values) == "yes/no"

@@ -25,14 +25,14 @@ GROW, SHRINK, CREEP = 1.5, 0.5, 1.02
 @SOLVERS.register("onestep")
 @dataclass(frozen=True)
 class OneStep(Solver):
-    """One gradient step per mode and sweep, Eq. (onestep).
+    """One gradient step per mode and sweep, Eq. 11 (onestep).
 
     Parameters
     ----------
     alpha : step size. "auto" automates the paper's advice: raise it until the model collapses, keep the last value
         that worked; a sweep that collapses is taken back, so the answer is never the zero tensor
     epsilon : added to B_n (Algorithm 3, line 4); 0 for Algorithm 2
-    project : keep factors >= 0, Eq. (acalc); False for Algorithm 2
+    project : keep factors >= 0, Eq. 17 (acalc); False for Algorithm 2
     """
 
     monotone: ClassVar[bool] = False
@@ -66,13 +66,13 @@ class OneStep(Solver):
         return float(FIRST_MOVE * np.linalg.norm(factors[0]) / max(np.linalg.norm(G), np.finfo(np.float32).tiny))
 
     def _gradient(self, problem: Problem, factors: Sequence[Array], n: int) -> Array:
-        """G_n = Y_(n) (B_n + epsilon) + S_n, lines 4 to 8, without forming B_n."""
+        """G_n = Y_(n) (B_n + epsilon) + S_n, Algorithm 3, lines 4 to 8, without forming B_n."""
         A, mode = factors[n], self._rows(problem, n)
         x = problem.kernel.predict(factors)
         one = n >= problem.form.modes(len(problem.shape))
         if self.epsilon:  # A (B + epsilon)' = A B' + epsilon (sum_r a_r) 1'
             x = x + (self.epsilon * (A.sum(keepdims=True) if one else A).sum(axis=1))[mode]
-        _, y = problem.entrywise(0, len(x), x)  # Eq. (ydef), Eq. (ycalc)
+        _, y = problem.entrywise(0, len(x), x)  # Eq. 12 (ydef)
         G = problem.kernel.pullback(y, factors, n)
         if self.epsilon:
             row = np.bincount(mode, weights=y, minlength=1 if one else len(A)).astype(A.dtype)
@@ -87,11 +87,11 @@ class OneStep(Solver):
         return obs.indices[:, n] if n < problem.form.modes(obs.ndim) else np.zeros(obs.nnz, dtype=np.intp)
 
     def _sweep(self, problem: Problem, factors: Sequence[Array], alpha: float) -> list[Array]:
-        """Lines 3 to 10: every mode once, each using those already updated."""
+        """The blocks of Eq. 10 in turn, each using those already updated: Algorithm 1, lines 3 to 6."""
         new = list(factors)
         for n in range(len(new)):
-            A = new[n] - new[n].dtype.type(alpha) * self._gradient(problem, new, n)
-            new[n] = np.maximum(A, 0, out=A) if self.project else A  # Eq. (acalc)
+            A = new[n] - new[n].dtype.type(alpha) * self._gradient(problem, new, n)  # Eq. 11 (onestep)
+            new[n] = np.maximum(A, 0, out=A) if self.project else A  # Eq. 17 (acalc)
         return new
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
@@ -107,7 +107,7 @@ class OneStep(Solver):
                     alpha *= SHRINK
                     new = self._sweep(problem, state.factors, alpha)
                     value = problem.value(new)
-                # below the last collapse creep, else stride
+                # "slowly incremented until the model collapses", Section 6: below the last collapse creep, else stride
                 alpha = min(alpha * GROW, 0.99 * ceiling) if alpha * GROW < ceiling else alpha * CREEP
         return State(
             pack(new), {**state.numbers, "k": state.numbers["k"] + 1, "alpha": alpha, "collapsed_at": ceiling}, value
