@@ -1,12 +1,9 @@
 """The paper's experiments, on pictures of 24 x 28: scores, files, what is run again and what is not, refusals."""
 
 import csv
-import importlib
 import json
 import math
-import re
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +11,20 @@ from conftest import SHARED
 from PIL import Image
 from typer.testing import CliRunner
 
-from tensorfill.bench import ablation, cells, curves, figures, layout, metrics, paper, pictures, strips, table1
+from tensorfill.bench import (
+    ablation,
+    cells,
+    curves,
+    figures,
+    layout,
+    metrics,
+    paper,
+    pictures,
+    strips,
+    table1,
+    whole,
+    whole_page,
+)
 from tensorfill.cli.main import app
 from tensorfill.data.files import FileError, read
 from tensorfill.result.record import Status
@@ -673,16 +683,44 @@ def test_command_figures_and_ablation(folder, tmp_path):
     assert "| without ridge |" in done.output
 
 
-# --- the page about the paper -----------------------------------------------------------------------------------------
+# --- all of the paper -------------------------------------------------------------------------------------------------
 
 
-def test_the_code_named_in_the_docs_is_there():
-    root = Path(__file__).parents[2]
-    page = (root / "docs" / "paper.md").read_text(encoding="utf-8")
-    named = re.findall(r"`([\w/]+\.py)` · `([\w.]+)`", page)
-    assert len(named) > 20
-    for path, name in named:
-        assert (root / "src" / "tensorfill" / path).is_file(), path
-        found = importlib.import_module("tensorfill." + path.removesuffix(".py").replace("/", "."))
-        for part in name.split("."):
-            found = getattr(found, part)
+def test_all_of_the_paper(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(ablation, "VARIANTS", ablation.VARIANTS[:3])
+    monkeypatch.setattr(strips, "RANKS", (300, 50))
+    given = {"names": ["house"], "rates": (60,), "methods": ["sptc", "auto"], "seeds_of_ours": (0, 1), "quick": True}
+    report, page = whole.run(folder, tmp_path, seconds=0.2, **given)
+    assert report.failed == []
+    text = page.read_text()
+    assert page == tmp_path / "quick" / "paper.html"
+    assert text.count("data:image/png;base64,") == 4
+    assert "Not run yet" not in text
+    assert "33.89" in text  # print, beside ours
+    seeds = [(r["method"], r["seed"]) for r in lines(tmp_path / "quick" / "table1" / "table1.csv")]
+    assert seeds == [("sptc", "0"), ("auto", "0"), ("auto", "1")]
+    second, _ = whole.run(folder, tmp_path, seconds=0.2, **given)
+    assert (second.ran, second.already) == (0, report.ran)
+
+
+def test_how_far_from_print():
+    rows = made_up(
+        sptc={("house", 60, 0): 33.6896, ("tree", 60, 0): 28.6723, ("house", 99, 0): 10.0},
+        halrtc={("house", 60, 0): 30.0234, ("house", 99, 0): 14.6574},
+    )
+    head, table = whole_page.distances(layout.arrange(rows))
+    assert head[:5] == ["method", "cells", "mean difference", "mean distance", "within 0.3 dB"]
+    assert table == [
+        ["HaLRTC", "1", "+0.00", "0.00", "1 of 1", "+0.00, house 60 %", "a completion"],
+        ["HaLRTC", "1", "+10.00", "10.00", "0 of 1", "+10.00, house 99 %", "nothing"],
+        ["SPTC", "3", "-3.41", "3.55", "2 of 3", "-10.24, house 99 %", "a completion"],
+    ]
+
+
+def test_where_alpha_collapses():
+    def row(alpha, status="iterations"):
+        return {"alpha": str(alpha), "status": status}
+
+    assert whole_page.collapse([row(1e-4), row(3e-4), row(5e-4, "collapsed"), row(9e-4)]) == (3e-4, 5e-4)
+    assert whole_page.collapse([row(1e-4)]) == (1e-4, None)
+    assert whole_page.collapse([row(1e-4, "nonfinite")]) == (None, 1e-4)

@@ -162,6 +162,37 @@ def ablation(
 
 
 @app.command()
+def paper(
+    images: Images,
+    out: Out = "out/paper",
+    names: Names = None,
+    rates: Annotated[str, typer.Option(metavar="60,90", help="Percent missing, in Table 1.")] = "60,70,80,90,95,99",
+    methods: Methods = None,
+    seeds: Annotated[str, typer.Option(metavar="0,1", help="Of the paper's ten methods.")] = "0",
+    seeds_of_ours: Annotated[str, typer.Option(metavar="0,1", help="Of auto and auto-best.")] = "0,1,2",
+    seconds: Annotated[float | None, typer.Option(metavar="S", help="Of each run of Figure 3 (b); 120.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A few iterations, to see that it works.")] = False,
+    again: Again = False,
+) -> None:
+    """All of the paper: Table 1, Figures 2, 3, 4, the ablation, and OUT/paper.html that sets each beside print.
+
+    Cells that are finished are not run again, so a stopped run goes on; the page shows what there is.
+    """
+    from tensorfill.bench import console
+    from tensorfill.bench.whole import run
+
+    at = console.numbers("--rates", rates, float)
+    each, ours = console.numbers("--seeds", seeds, int), console.numbers("--seeds-of-ours", seeds_of_ours, int)
+    asked, some = console.words(names), console.words(methods)
+    report, page = console.carry_out(
+        "paper",
+        out,
+        lambda bar: run(images, out, asked, at, some, each, ours, bar, seconds=seconds, quick=quick, again=again),
+    )
+    console.end(report, [page])
+
+
+@app.command()
 def holes(images: Images, out: Out = "out/holes", names: Names = None, again: Again = False) -> None:
     """Scratches, lines and holes in photographs, beside scikit-image and OpenCV: OUT/holes.csv, holes.md.
 

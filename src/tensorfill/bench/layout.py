@@ -12,7 +12,7 @@ from html import escape
 from statistics import mean
 
 from tensorfill.bench import paper
-from tensorfill.bench.style import PAGE
+from tensorfill.bench.style import page
 
 Row = Mapping[str, str]
 
@@ -211,6 +211,11 @@ def _seeds(table: Table) -> str:
 
 def html(table: Table) -> str:
     """A page of its own, in light and dark."""
+    return page("Table 1: ours and the paper's", fragment(table))
+
+
+def fragment(table: Table) -> str:
+    """The table and what is said about it, as a part of a page."""
     heads = "".join(f"<th scope=col>{escape(title(m))}</th>" for m in table.methods)
     body = []
     for k, line in enumerate(table.lines):
@@ -228,13 +233,18 @@ def html(table: Table) -> str:
         if line.image is None
     ]
     notes = "".join(f"<li id=note{k}>{escape(note)}</li>" for k, note in enumerate(table.notes, 1))
-    return PAGE.format(
-        meaning=escape(MEANING),
-        remarks=" ".join(map(escape, (_seeds(table), *table.remarks))),
-        heads=heads,
-        body="\n".join(body),
-        aside="\n".join(aside),
-        notes=f"<h2>Doubtful figures in the paper</h2><ol>{notes}</ol>" if notes else "",
+    about = " ".join(map(escape, (_seeds(table), *table.remarks)))
+    doubtful = f"<h2>Doubtful figures in the paper</h2><ol>{notes}</ol>" if notes else ""
+    return "\n".join(
+        [
+            f"<p>{escape(MEANING)}</p>\n<p>{about}</p>",
+            f'<div class="wide"><table>\n<thead><tr><th></th><th></th>{heads}</tr></thead>\n<tbody>',
+            *body,
+            f"</tbody></table></div>\n{doubtful}\n<h2>Averages: SSIM, seconds</h2>",
+            f'<div class="wide"><table>\n<thead><tr><th></th>{heads}</tr></thead>\n<tbody>',
+            *aside,
+            "</tbody></table></div>",
+        ]
     )
 
 
