@@ -22,8 +22,10 @@ PARTS: dict[str, set[str]] = {
     "kernels": {"registry"},
     "models": {"registry", "data", "numerical", "kernels"},
     "problem": {"data", "numerical", "interelement", "models", "kernels"},
+    "partitioned": {"data", "numerical", "models", "kernels", "problem"},
     "result": {"data", "numerical", "models", "problem"},
-    "solvers": {"registry", "data", "numerical", "interelement", "models", "kernels", "problem", "result"},
+    "solvers": {"registry", "data", "numerical", "interelement", "models", "kernels", "problem", "result"}
+    | {"partitioned"},
 }
 PARTS["methods"] = set(PARTS) - {"methods"}
 PARTS["choose"] = set(PARTS)

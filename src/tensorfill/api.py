@@ -5,18 +5,24 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tensorfill.choose.auto import Auto
 from tensorfill.choose.errorbars import complete_with_bars
 from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
 from tensorfill.data.fold import Fold, fold_of
 from tensorfill.data.memory import ask, limited
 from tensorfill.data.observations import Observations
+from tensorfill.data.partitions import Partitions
+from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.opening import opened
+from tensorfill.data.partitions.pieces import path_like
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting, did_you_mean
@@ -46,7 +52,8 @@ def complete(
     error_bars: float | None = None,
     seed: int = 0,
     dims: Sequence[str] | None = None,
-    weights: ArrayLike | None = None,
+    value: str | None = None,
+    weights: ArrayLike | str | None = None,
     absent: str | None = None,
     fold: Mapping[Any, Any] | Fold | None = None,
     solver: Solver | str | None = None,
@@ -64,8 +71,8 @@ def complete(
 
     Parameters
     ----------
-    data : array with NaN for missing (NumPy, numpy.ma, xarray, torch, dask, sparse), pandas or polars table, or
-        Observations
+    data : array with NaN for missing (NumPy, numpy.ma, xarray, torch, dask, sparse), pandas or polars table,
+        Observations; or a long table with its columns named (pandas, dask), or files of any size: "ratings/*.parquet"
     mask : True = observed, of the data's shape or of its first modes
     prior : what kind of numbers these are: "poisson", tfl.Poisson(), ...; see `tensorfill list priors`
     model : the low-rank form of the data: "cp", "tucker", "tt", "tr" or "tubal"; see `tensorfill list models`
@@ -76,7 +83,8 @@ def complete(
     effort : "quick", "normal", or "best" to take a few times as long
     error_bars : 0.9 for intervals that hold nine of ten unknown entries, in `.interval`; takes a second run
     seed : everything random follows from it
-    dims, weights : names of the modes; how much each entry counts, > 0
+    dims, weights : names of the modes; how much each entry counts, > 0. Of a long table, names of its columns
+    value : of a long table, its column of values: complete(table, dims=["user", "item"], value="stars")
     solver, candidates, held_out : how `auto` fits, what it may try, and the share of entries it judges by
     absent : what a sparse array does not store: "missing" or "zero"
     fold : {"time": ("day", "hour")} fills a mode of dates as days x hours; the answer comes back in the data's form
@@ -92,25 +100,78 @@ def complete(
     More: help(tfl.Completion); `tensorfill list methods`; the pages in docs/.
     """
     name = _name(method, effort)
-    with limited(max_memory):
-        given = observe(data, mask, weights=weights, dims=dims, absent=absent)
-    folding = None if fold is None else fold_of(given, fold)
-    obs = given if folding is None else folding.apply(given)
     cls = METHODS[name]
     named: dict[str, Any] = {"prior": prior, "model": model, "rank": rank, "smooth": smooth}
     named |= {"solver": solver, "candidates": candidates, "held_out": held_out}
-    settings |= {key: value for key, value in named.items() if value is not None}
-    _check_settings(name, cls, settings)
-    check_setting("error_bars", error_bars, "float | None")
-    run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
-    recipe = cls(**settings)
-    began = time.perf_counter()
     with limited(max_memory):
-        ask(recipe.memory(obs), f"method {name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
-        done = _completed(obs, recipe, run, error_bars)
-    if folding is not None:
-        done = done.unfolded(given, folding.mode, folding.codes)
+        given = _observed(data, mask, dims, value, weights, absent, _Asked(seed, held_out, callback))
+        settings |= {key: value for key, value in named.items() if value is not None}
+        _check_settings(name, cls, settings)
+        check_setting("error_bars", error_bars, "float | None")
+        run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
+        began = time.perf_counter()
+        if isinstance(given, Partitions):
+            done = _in_blocks(given, cls(**settings), run, fold, error_bars)
+        else:
+            done = _in_memory(given, cls(**settings), run, fold, error_bars)
     return dataclasses.replace(done, took=time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What reading in pieces must know: which entries are set aside, and who listens."""
+
+    seed: Any
+    held_out: float | None
+    callback: Any
+
+    @property
+    def draw(self) -> Draw:
+        return Draw(_whole(self.seed)) if self.held_out is None else Draw(_whole(self.seed), self.held_out)
+
+
+def _observed(
+    data: Any, mask: Any, dims: Any, value: str | None, weights: Any, absent: str | None, asked: _Asked
+) -> Observations | Partitions:
+    """The data, in memory or in blocks."""
+    if mask is None and absent is None and not isinstance(data, Observations):
+        tell = getattr(asked.callback, "reading", None)  # a progress bar has it
+        found = opened(data, dims=dims, value=value, weights=weights, draw=asked.draw, tell=tell)
+        if found is not None:
+            return found
+    elif value is not None or path_like(data):
+        msg = "mask and absent are for arrays; a table has rows for what is known. Leave them out."
+        raise ValueError(msg)
+    return observe(data, mask, weights=weights, dims=dims, absent=absent)
+
+
+def _in_memory(
+    given: Observations, recipe: Method, run: Run, fold: Mapping[Any, Any] | Fold | None, error_bars: float | None
+) -> Completion:
+    folding = None if fold is None else fold_of(given, fold)
+    obs = given if folding is None else folding.apply(given)
+    ask(recipe.memory(obs), f"method {recipe.name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
+    done = _completed(obs, recipe, run, error_bars)
+    return done if folding is None else done.unfolded(given, folding.mode, folding.codes)
+
+
+def _in_blocks(parts: Partitions, recipe: Method, run: Run, fold: Any, error_bars: float | None) -> Completion:
+    for name, what in (("fold", fold), ("error_bars", error_bars)):
+        if what is not None:
+            msg = (
+                f"{name} needs all observations in memory, and these {parts.extract.nnz:,} are in blocks; leave it out."
+            )
+            raise ValueError(msg)
+    if not isinstance(recipe, Auto):
+        msg = (
+            f"method {recipe.name!r} needs all observations in memory, and these {parts.extract.nnz:,} are in blocks; "
+            'use method="auto".'
+        )
+        raise ValueError(msg)
+    try:
+        return recipe.complete_blocks(parts, run)
+    finally:
+        parts.close()
 
 
 def _name(method: Any, effort: Any) -> str:

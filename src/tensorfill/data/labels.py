@@ -29,6 +29,8 @@ EVEN = 1.2  # steps are even if the widest is no more than so many times the nar
 
 def carried(obs: Observations) -> dict[str, Any]:
     """{dimension: labels} that the data came with: index, columns, coordinates."""
+    if hasattr(obs, "labels"):  # of observations in blocks
+        return dict(obs.labels)
     source: Any = obs.source
     if isinstance(source, SeriesSource):
         source = source.inner
@@ -40,6 +42,28 @@ def carried(obs: Observations) -> dict[str, Any]:
     if isinstance(source, MatrixSource):
         return dict(zip(obs.dims, (source.frame.index, source.frame.columns), strict=True))
     return {}
+
+
+def coordinates_of(obs: Observations, table: Any) -> Array:
+    """The coordinates (k, N) that a table of labels names, one column for each dimension; indices where there are no
+    labels.
+    """
+    known, columns = carried(obs), []
+    for d, length in zip(obs.dims, obs.shape, strict=True):
+        if d not in table:
+            msg = f"the table must have a column for each of {', '.join(obs.dims)}; {d!r} is missing."
+            raise ValueError(msg)
+        given = np.asarray(table[d])
+        if d not in known:
+            columns.append(given)
+            continue
+        places = {label: k for k, label in enumerate(np.asarray(known[d]).tolist())}
+        try:
+            columns.append(np.fromiter((places[x] for x in given.tolist()), np.int64, len(given)))
+        except KeyError as error:
+            msg = f"{d} must be one of its {length:,} labels; got {error.args[0]!r}, which the data do not have."
+            raise ValueError(msg) from error
+    return np.stack(columns, axis=1)
 
 
 def tidy(labels: Any) -> Array:

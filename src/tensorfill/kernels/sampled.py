@@ -35,10 +35,15 @@ class SampledLayout(Layout):
         shape: Sequence[int],
         contraction: Contraction | None = None,
         threads: int | None = None,
+        *,
+        checked: bool = False,
     ) -> None:
-        """`threads`: by default as many as Numba may use (NUMBA_NUM_THREADS), fewer where the work is small."""
+        """`threads`: by default as many as Numba may use (NUMBA_NUM_THREADS), fewer where the work is small.
+
+        `checked`: the indices are known to lie inside the shape, in C order, as `checked_indices` leaves them.
+        """
         self.shape = tuple(int(size) for size in shape)
-        self.indices = checked_indices(indices, self.shape).view()
+        self.indices = (indices if checked else checked_indices(indices, self.shape)).view()
         self.indices.setflags(write=False)  # always read-only, so that one compilation serves all
         self.contraction = contraction or CPContraction(self.shape)
         self.nnz = len(self.indices)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.facts import Facts, kind_of_numbers
+from tensorfill.data.labels import coordinates_of
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.models import Model
@@ -19,12 +20,14 @@ from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
 from tensorfill.result.answer import Answer, Factors, Filled, Refolded, draws_of, factors_of, unfold
 from tensorfill.result.record import Bars, History, Status, Tried, limits
+from tensorfill.result.top import Top, top
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[Any]
 
+AT_ONCE = 2**20  # coordinates: of each a row of factors is held
 LEVEL = 0.9  # of the intervals that a posterior gives by itself
 
 
@@ -106,10 +109,15 @@ class Completion:
         """The same run with its estimate refined to X, full shape; the factors stay those of the fit behind it."""
         return replace(self, answer=Filled(X, factors_of(self.answer)))
 
-    def at(self, indices: ArrayLike) -> Array:
-        """The estimate at the coordinates (k, N), without forming the whole tensor: (k,)."""
+    def at(self, indices: Any) -> Array:
+        """The estimate at the coordinates (k, N), without forming the whole tensor: (k,). Of data with labels also by
+        them, one column for each dimension: a table, or {"user": [...], "item": [...]}.
+        """
+        obs = self.observations
+        if isinstance(indices, Mapping) or hasattr(indices, "columns"):
+            indices = coordinates_of(obs, indices)
         where = np.atleast_2d(np.asarray(indices))
-        shape = self.observations.shape
+        shape = obs.shape
         if where.ndim != 2 or where.shape[1] != len(shape) or where.dtype.kind not in "iu":
             msg = f"indices must be whole numbers (k, {len(shape)}), one column per mode; got shape {where.shape}, "
             msg += f"dtype {where.dtype}."
@@ -119,7 +127,17 @@ class Completion:
             first = tuple(int(i) for i in where[outside[0]])
             msg = f"indices must lie inside shape {shape}; got {first} in row {int(outside[0])}."
             raise ValueError(msg)
-        return self.answer.at(where)
+        if len(where) <= AT_ONCE:
+            return self.answer.at(where)
+        return np.concatenate([self.answer.at(where[k : k + AT_ONCE]) for k in range(0, len(where), AT_ONCE)])
+
+    def top(self, k: int, mode: int | str, *, at: ArrayLike | None = None, new: bool | None = None) -> Top:
+        """Of every row the k entries along `mode` with the largest estimate: done.top(10, mode="item") for each user.
+
+        at : which rows, their coordinates along all other modes, (rows, N - 1); of a matrix by default all
+        new : leave out what is known? By default where it is known: after a run on blocks it is not
+        """
+        return top(self, k, mode, at, new)
 
     @property
     def interval(self) -> tuple[Any, Any]:

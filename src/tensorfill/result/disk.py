@@ -17,6 +17,7 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.formats.arrays import archived
 from tensorfill.data.memory import BudgetError
 from tensorfill.data.observations import Observations
+from tensorfill.data.partitions import Extract
 from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.result.answer import PriorNeeded, unpack
@@ -43,6 +44,9 @@ def save(done: Completion, path: str | Path) -> None:
         arrays["given"] = np.ma.getdata(array)[obs.mask]
     if done.bars is not None:
         arrays["bars"] = done.bars.half
+    if isinstance(obs, Extract):
+        arrays |= {f"counts/{n}": count for n, count in enumerate(obs.counts)}
+        arrays |= {f"labels/{d}": _packed(axis) for d, axis in obs.labels.items()}
     own, answer = done.answer.pack()
     arrays |= {f"answer/{name}": array for name, array in own.items()}
     rows = [(r.iteration, r.seconds, r.value, r.held_out) for r in done.history]
@@ -51,6 +55,7 @@ def save(done: Completion, path: str | Path) -> None:
         "format": FORMAT,
         "shape": obs.shape,
         "dims": obs.dims,
+        "whole": obs.nnz if isinstance(obs, Extract) else None,
         "method": done.method,
         "status": done.status.name,
         "settings": dict(done.settings),
@@ -138,12 +143,32 @@ def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observation
     ):
         msg = f"its coordinates are not those of a tensor of shape {shape}"
         raise ValueError(msg)
+    if meta.get("whole") is not None:
+        counts = tuple(arrays[f"counts/{n}"] for n in range(len(shape)))
+        labels = {d: _unpacked(arrays[f"labels/{d}"]) for d in dims if f"labels/{d}" in arrays}
+        return Extract(shape, indices, values, weights, dims, None, None, int(meta["whole"]), counts, labels)
     obs = Observations(shape, indices, values, weights, dims)
     if "given" not in arrays:
         return obs
     array = np.zeros(obs.shape, dtype=arrays["given"].dtype)
     array[obs.mask] = arrays["given"]
     return replace(obs, source=ArraySource(array, obs.mask))
+
+
+def _packed(labels: Array) -> Array:
+    """Labels as an array that needs no pickle: numbers and moments as they are, all else as JSON."""
+    if labels.dtype.kind in "iufM":
+        return labels
+    return np.frombuffer(json.dumps([x if isinstance(x, str) else str(x) for x in labels]).encode(), dtype=np.uint8)
+
+
+def _unpacked(array: Array) -> Array:
+    if array.dtype != np.uint8:
+        return array
+    labels = json.loads(array.tobytes())
+    out = np.empty(len(labels), dtype=object)
+    out[:] = labels
+    return out
 
 
 def _plain(number: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.interelement.base import InterElementPrior
+from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand, losses
 from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
@@ -55,28 +56,28 @@ class Newton(Solver):
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
         numbers = {"k": 0, "momentum": 0.3 * self.extrapolate, "careful": 0, "again": 1}
-        return State(pack(start, **_previous(start)), numbers, rows_of(problem).objective(problem, start))
+        return State(pack(start, **_previous(start)), numbers, sweeps_of(problem).objective(problem, start))
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
-        rows, old, numbers = rows_of(problem), state.factors, dict(state.numbers)
+        sweeps, old, numbers = sweeps_of(problem), state.factors, dict(state.numbers)
         new, value = None, np.inf
         numbers["k"] += 1
         if numbers["careful"] == 0:
-            new, value = self._bold(problem, rows, state, numbers)
+            new, value = self._bold(problem, sweeps, state, numbers)
         if not value <= state.value:
             if numbers["careful"] == 0:
                 numbers["careful"] = numbers["again"]
                 numbers["again"] = min(2 * numbers["again"], MOST_CAREFUL)
             numbers["careful"] -= 1
-            new = careful_sweep(problem, rows, old)
-            value = rows.objective(problem, new)
+            new = sweeps.careful(problem, old)
+            value = sweeps.objective(problem, new)
         if not value <= state.value:  # rounding at the very bottom: stay
             new, value = old, state.value
         assert new is not None
         return State(pack(new, **_previous(old)), numbers, value)
 
     def _bold(
-        self, problem: Problem, rows: Rows, state: State, numbers: dict[str, Any]
+        self, problem: Problem, sweeps: Any, state: State, numbers: dict[str, Any]
     ) -> tuple[list[Array] | None, float]:
         """A sweep from beyond the last one, or from where it ended; the better that lowers the objective."""
         old, beta = state.factors, float(numbers["momentum"])
@@ -85,14 +86,42 @@ class Newton(Solver):
             for n, A in enumerate(old):
                 B = A + A.dtype.type(beta) * (A - state.arrays[f"P{n}"])
                 ahead.append(np.clip(B, *problem.bounds(n)))
-            new = bold_sweep(problem, rows, ahead)
-            value = rows.objective(problem, new)
+            new = sweeps.bold(problem, ahead)
+            value = sweeps.objective(problem, new)
             if value <= state.value:
                 numbers["momentum"] = min(self.extrapolate, 1.3 * beta + 0.02)
                 return new, value
             numbers["momentum"] = 0.4 * beta
-        new = bold_sweep(problem, rows, old)
-        return new, rows.objective(problem, new)
+        new = sweeps.bold(problem, old)
+        return new, sweeps.objective(problem, new)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweeps:
+    """The sweeps over observations in memory."""
+
+    rows: Rows
+
+    def objective(self, problem: Problem, factors: Sequence[Array]) -> float:
+        """As `problem.value`."""
+        return self.rows.objective(problem, factors)
+
+    def bold(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
+        """Every mode once, under one expansion of the data term."""
+        return bold_sweep(problem, self.rows, factors)
+
+    def careful(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
+        """Every mode once, the data term expanded anew before each."""
+        return careful_sweep(problem, self.rows, factors)
+
+
+def sweeps_of(problem: Problem) -> Any:
+    """How to sweep over this problem: in memory, or block by block."""
+    if isinstance(problem, Partitioned):
+        from tensorfill.solvers.blockrows import block_rows
+
+        return block_rows(problem)
+    return Sweeps(rows_of(problem))
 
 
 def _previous(factors: Sequence[Array]) -> dict[str, Array]:

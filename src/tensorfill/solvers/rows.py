@@ -270,17 +270,22 @@ _ROWS: WeakKeyDictionary[Problem, Rows] = WeakKeyDictionary()
 def rows_of(problem: Problem) -> Rows:
     """The problem sorted along every mode, once."""
     if problem not in _ROWS:
-        from scipy.sparse import csr_array
-
-        ties = []
-        for n, length in enumerate(problem.shape):
-            p = problem.interelement.get(n)
-            Q = csr_array((length, length)) if p is None or p.smooth is None else p.smooth.matrix(length).tocsr()
-            Q = Q.astype(np.float64)
-            Q.eliminate_zeros()
-            ties.append(Ties(Q, *problem.bounds(n)))
-        _ROWS[problem] = Rows(entries(problem.observations), tuple(ties))
+        _ROWS[problem] = Rows(entries(problem.observations), ties_of(problem))
     return _ROWS[problem]
+
+
+def ties_of(problem: Problem) -> tuple[Ties, ...]:
+    """The quadratic part of every mode's inter-element prior, and its bounds."""
+    from scipy.sparse import csr_array
+
+    ties = []
+    for n, length in enumerate(problem.shape):
+        p = problem.interelement.get(n)
+        Q = csr_array((length, length)) if p is None or p.smooth is None else p.smooth.matrix(length).tocsr()
+        Q = Q.astype(np.float64)
+        Q.eliminate_zeros()
+        ties.append(Ties(Q, *problem.bounds(n)))
+    return tuple(ties)
 
 
 def not_matrix(problem: Problem) -> str | None:

@@ -45,11 +45,16 @@ def encode(column: Sequence[Any]) -> Axis:
     seen: dict[Any, int] = {}
     codes = np.array([seen.setdefault(label, len(seen)) for label in column], dtype=np.intp)
     found = list(seen)
-    keys = _natural(found)
-    order = range(len(found)) if keys is None else sorted(range(len(found)), key=keys.__getitem__)
+    order = natural_order(found)
     rank = np.empty(len(found), dtype=np.intp)
-    rank[list(order)] = np.arange(len(found))
+    rank[order] = np.arange(len(found))
     return Axis([found[k] for k in order], rank[codes], rank)
+
+
+def natural_order(labels: list[Any]) -> list[int]:
+    """Places of the labels by number, date or clock time; as they are when they are none of these."""
+    keys = _natural(labels)
+    return list(range(len(labels))) if keys is None else sorted(range(len(labels)), key=keys.__getitem__)
 
 
 def _seconds(label: str) -> float:

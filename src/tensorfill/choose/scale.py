@@ -1,0 +1,315 @@
+"""auto for millions of observations and more: chosen on a corner of the data, fitted once to all of them, in blocks.
+
+facts of a sample -> prior -> rank, ridge and smoothness tried on a corner -> one fit, stopped by entries set aside.
+What is tried takes the same time however many observations there are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.choose.candidates.low_rank import first_factors
+from tensorfill.choose.defaults import default_rank, default_ridge, default_smooth, prior_for
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import Facts, look
+from tensorfill.data.memory import ask
+from tensorfill.data.observations import Observations
+from tensorfill.data.partitions import Partitions
+from tensorfill.data.partitions.corner import corner
+from tensorfill.data.units import Units
+from tensorfill.interelement.quadratic import penalties
+from tensorfill.methods.base import Run
+from tensorfill.models.init import initial_factors, typical, unit
+from tensorfill.models.unseen import fill_unseen
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.partitioned import Partitioned
+from tensorfill.problem import Problem
+from tensorfill.result.answer import Factors
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status, Tried
+from tensorfill.solvers.base import SOLVERS, Solver
+from tensorfill.solvers.fit import Fit, mean_loss, rms_error
+from tensorfill.solvers.lbfgsb import LBFGSB
+from tensorfill.solvers.loop import Outcome, Stopping
+from tensorfill.solvers.loop import run as run_loop
+from tensorfill.solvers.newton import Newton
+
+Array = NDArray[Any]
+
+RIDGES = (1000.0, 100.0, 10.0, 1.0)  # times the default: from stiff, where components show one by one, to soft
+LADDER = (4, 8, 16, 32, 64)  # ranks; the time of a sweep grows with their square
+FIRST = 8  # the rank at which starts and ridges are compared
+SMOOTHER = (1.0, 10.0)  # times the default smoothness, along modes that a corner shows to be smooth
+ENOUGH = 0.01  # of all that is gained over the mean, what a higher rank must gain: it takes four times as long
+GONE = 1e-3  # of a typical entry: a factor that has shrunk away
+NOISE = 0.1  # of a typical entry: components that are new
+TRIAL = Stopping(max_iter=12, tol=1e-4, patience=4)
+LONG = Stopping(max_iter=20, tol=1e-4)
+FINAL = Stopping(max_iter=60, tol=1e-5, patience=4)
+BURST = LBFGSB(burst=10, memory=8)  # at scale each of its vectors is as long as all factors together
+COPIES = 12  # of the factors that a fit holds at once: old, new, best, stacked, gradients of each thread
+UNUSED = ("tv", "starts", "passes", "candidates")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A low-rank fit: rank, ridge and smoothness."""
+
+    rank: Any
+    ridge: float
+    smooth: dict[int, float]
+
+    @property
+    def label(self) -> str:
+        along = f", smooth {', '.join(f'{n}: {rho:.3g}' for n, rho in self.smooth.items())}" if self.smooth else ""
+        return f"low rank {self.rank}, ridge {self.ridge:.3g}{along}"
+
+
+def can(given: Given) -> bool:
+    """Does it have a use for all that was given?"""
+    return all(getattr(given, name) is None for name in UNUSED)
+
+
+def refuse_unused(given: Given) -> None:
+    """A sentence for what means nothing for observations in blocks."""
+    for name in UNUSED:
+        if getattr(given, name) is not None:
+            msg = f"{name} means nothing for observations in blocks, which get one low-rank fit; leave it out."
+            raise ValueError(msg)
+
+
+def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> Completion:
+    """Fill what is asked for later: the answer is a model."""
+    refuse_unused(given)
+    began = time.monotonic()
+    prior, units, parts = in_its_units(parts, given)
+    choice, tried, facts, start = choose(parts, prior, given, run)
+    problem = Partitioned.on_blocks(
+        parts,
+        choice.rank,
+        prior=prior,
+        interelement=penalties(len(parts.shape), choice.smooth, choice.ridge),
+        dtype=np.float64,
+        model=given.form or "cp",
+    )
+    solver = solver_for(problem, given)
+    size = 8.0 * sum(a * b for a, b in problem.parameter_shapes)
+    ask(COPIES * size, f"factors of rank {choice.rank} of a tensor of shape {parts.shape}, and a fit's copies of them,")
+    left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
+    outcome = fit_blocks(problem, solver, start, choice.smooth, replace(run, seconds=left))
+    factors = fill_unseen(parts.extract, outcome.state.factors, choice.smooth)
+    held = parts.held
+    return Completion(
+        observations=replace(parts.extract, values=_given_values(parts)),
+        method=method,
+        status=outcome.status,
+        history=outcome.history,
+        answer=Factors(problem.model_of(factors), prior, units),
+        settings=_settings(problem, choice, solver, run),
+        facts=facts,
+        tried=tried,
+        held_out=np.nan if held is None else mean_loss(problem, factors, held),
+        error=np.nan if held is None else rms_error(problem, factors, held) * parts.spread,
+    )
+
+
+def _given_values(parts: Partitions) -> Array:
+    return (
+        parts.extract.values * parts.spread + parts.shift if parts.spread != 1 or parts.shift else parts.extract.values
+    )
+
+
+def _settings(problem: Problem, choice: Choice, solver: Solver, run: Run) -> dict[str, Any]:
+    return {
+        "model": problem.model,
+        "rank": problem.rank,
+        "ridge": choice.ridge,
+        "smooth": {str(n): rho for n, rho in choice.smooth.items()},
+        "solver": solver.name,
+        "prior": problem.prior.described(),
+        "seed": run.seed,
+    }
+
+
+def in_its_units(parts: Partitions, given: Given) -> tuple[NumericalPrior, Units | None, Partitions]:
+    """The prior, and the data in the unit in which they are fitted: real numbers about their mean, by their spread."""
+    prior = prior_for(parts.extract, given.prior)
+    if not prior.location:
+        return prior, None, parts
+    t = parts.extract.values.astype(np.float64)
+    level, spread = float(t.mean()), float(t.std())
+    if isinstance(given.prior, NumericalPrior):  # with a scale of its own
+        spread = 1.0
+    spread = spread if spread > 0 else 1.0
+    full = np.ones(parts.shape[0])
+    parts = parts.in_units(level, spread)
+    fitted = prior if isinstance(given.prior, NumericalPrior) else prior_for(parts.extract, prior.name)
+    return fitted, Units(0, full * level, full * spread), parts
+
+
+def solver_for(problem: Problem, given: Given) -> Solver:
+    """The user's; else second-order sweeps, and L-BFGS-B where they do not apply (other models than CP)."""
+    if given.solver is not None:
+        return SOLVERS.make(given.solver)
+    return Newton() if Newton().refused(problem) is None else BURST
+
+
+# --- what is tried ------------------------------------------------------------------------------------------------
+
+
+def choose(
+    parts: Partitions, prior: NumericalPrior, given: Given, run: Run
+) -> tuple[Choice, tuple[Tried, ...], Facts, list[Array]]:
+    """(what to fit, what was tried, facts of the corner, where the fit starts); what was given is not tried."""
+    most = default_rank(parts.nnz, parts.shape)
+    small, rows = corner(parts)
+    facts = look(small)
+    whole = [n for n in facts.smooth if small.shape[n] == parts.shape[n]]  # of others only some rows are there
+    trials = Trials(small, prior, given, run)
+    ranks = [r for r in LADDER if r <= most] or [1]
+    first = given.rank if given.rank is not None else max(r for r in ranks if r <= FIRST or r == ranks[0])
+    trials.starts(first, dict(given.smooth or {}))
+    if given.smooth is None and whole:
+        for times in SMOOTHER:
+            rho = {n: times * r for n, r in default_smooth(small, prior, whole).items()}
+            if not trials.run(replace(trials.best, smooth=rho), trials.factors):
+                break
+    if given.rank is None:
+        for rank in [r for r in ranks if r > first]:
+            if not trials.run(replace(trials.best, rank=rank), trials.widened(rank), by=ENOUGH):
+                break
+    return trials.best, trials.table(parts.spread), facts, spread_out(trials.factors, rows, parts.shape)
+
+
+def spread_out(factors: Sequence[Array], rows: Sequence[Array], shape: Sequence[int]) -> list[Array]:
+    """Factors of the corner at the rows that it has; the average of them at all others."""
+    out = []
+    for A, row, length in zip(factors, rows, shape, strict=True):
+        full = np.tile(A.mean(axis=0), (length, 1))
+        full[row] = A
+        out.append(full)
+    return out
+
+
+class Trials:
+    """Fits on a corner, judged on some of its entries; each goes on from one before it."""
+
+    def __init__(self, small: Observations, prior: NumericalPrior, given: Given, run: Run) -> None:
+        self.prior, self.given, self.told = prior, given, run
+        self.kept, self.aside = small.split(0.1, np.random.default_rng([run.seed, 11]))
+        self.rng = np.random.default_rng([run.seed, 12])
+        self.spread = float(small.values.std()) or 1.0
+        self.rows: list[tuple[float, Choice, float, float]] = []  # loss, what, error, seconds
+        self.least, self.best = np.inf, Choice(1, 0.0, {})
+        self.factors: list[Array] = []
+        t, level = self.aside.values.astype(np.float64), prior.start(float(np.mean(self.kept.values)))
+        self.base = float(np.mean(prior.nll(t, np.full(len(t), level))))  # of the mean alone
+
+    def problem(self, choice: Choice) -> Problem:
+        return Problem(
+            self.kept,
+            choice.rank,
+            prior=self.prior,
+            interelement=penalties(self.kept.ndim, choice.smooth, choice.ridge),
+            dtype=np.float64,
+            quiet=True,
+            model=self.given.form or "cp",
+            layout="sampled",
+        )
+
+    def starts(self, rank: Any, smooth: dict[int, float]) -> None:
+        """From the means, and from anywhere: ridges from stiff to soft, each from where the one before ended."""
+        usual = default_ridge(self.kept, self.prior)
+        ridges = [usual * times for times in RIDGES] if self.given.ridge is None else [float(self.given.ridge)]
+        for kind in ("means", "random") if self.kept.ndim > 2 else ("means",):
+            factors, least = None, np.inf
+            for ridge in ridges:
+                choice = Choice(rank, ridge, smooth)
+                small = GONE * unit(self.problem(choice))
+                if factors is None or any(np.abs(A).max() < small for A in factors):  # all shrunk away: anew
+                    factors = list(self.start(choice, kind))
+                loss, factors = self.fit(choice, factors, long=kind == "random")
+                if loss >= least:
+                    break
+                least = loss
+
+    def start(self, choice: Choice, kind: str) -> Sequence[Array]:
+        problem = self.problem(choice)
+        if kind == "means" or problem.model != "cp":
+            return first_factors(problem, self.rng)
+        if self.prior.x_domain.low >= 0:
+            return initial_factors(problem, "scaled", self.rng)
+        size = typical(self.kept, self.prior)[1] / np.sqrt(problem.rank)
+        return [self.rng.normal(size=shape) * size ** (1 / len(problem.shape)) for shape in problem.parameter_shapes]
+
+    def widened(self, rank: int) -> list[Array]:
+        """The best factors with new components, of noise."""
+        size = NOISE * unit(self.problem(self.best))
+        more = [size * self.rng.normal(size=(len(A), rank - A.shape[1])) for A in self.factors]
+        more = [np.abs(B) for B in more] if self.prior.x_domain.low >= 0 else more
+        return [np.concatenate([A, B], axis=1) for A, B in zip(self.factors, more, strict=True)]
+
+    def run(self, choice: Choice, start: Sequence[Array], by: float = 0.0) -> bool:
+        """Is it the best so far, by that share?"""
+        before = self.least
+        loss, _ = self.fit(choice, start, by)
+        return loss < before - by * (self.base - before)
+
+    def fit(
+        self, choice: Choice, start: Sequence[Array], by: float = 0.0, *, long: bool = False
+    ) -> tuple[float, list[Array]]:
+        """(loss on the entries set aside, factors). `long`: go on while they get worse: from anywhere, a fit follows
+        the noise for a while before it finds what there is.
+        """
+        began = time.monotonic()
+        problem, mend = self.problem(choice), partial(fill_unseen, self.kept, smooth=choice.smooth)
+        fit = Fit(problem, solver_for(problem, self.given), mend(start), None if long else self.aside, mend)
+        outcome = run_loop(fit, stopping=LONG if long else TRIAL, rng=self.rng)
+        if outcome.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        factors = mend(outcome.state.factors)
+        loss, error = (of(problem, factors, self.aside) for of in (mean_loss, rms_error))
+        self.rows.append((loss, choice, error, time.monotonic() - began))
+        self.told.tell(choice.label, error / self.spread, 0.0)
+        if not self.factors or loss < self.least - by * (self.base - self.least):
+            self.least, self.best, self.factors = loss, choice, factors
+        return loss, factors
+
+    def table(self, unit: float) -> tuple[Tried, ...]:
+        """The leaderboard, best first; errors in the unit of the data, of which that of the fit is `unit`."""
+        few = np.sqrt(2 * len(self.aside.values))
+        return tuple(
+            Tried(choice.label, unit * error, unit * error / few, seconds, float(choice is self.best))
+            for _, choice, error, seconds in sorted(self.rows, key=lambda row: row[0])
+        )
+
+
+# --- the fit ------------------------------------------------------------------------------------------------------
+
+
+def fit_blocks(
+    problem: Partitioned, solver: Solver, start: Sequence[Array], smooth: dict[int, float], run: Run
+) -> Outcome:
+    """One fit to all blocks, stopped by the entries set aside."""
+    rng = np.random.default_rng([run.seed, 13])
+    mend: Callable[[Sequence[Array]], list[Array]] = partial(fill_unseen, problem.observations, smooth=smooth)
+    fit = Fit(problem, solver, mend(start), problem.partitions.held, mend)
+    stopping = replace(FINAL, seconds=run.seconds)
+    if run.max_iter is not None:
+        stopping = replace(stopping, max_iter=run.max_iter)
+    return run_loop(
+        fit,
+        stopping=stopping,
+        rng=rng,
+        callback=run.callback,
+        checkpoint=run.checkpoint if run.checkpoint is None else run.section("blocks"),
+        resume=run.resume,
+        fingerprint=f"{problem.fingerprint()} {solver!r} {run.seed}",
+    )

@@ -1,0 +1,192 @@
+"""Partitions: observations in blocks, wherever they live.
+
+Design: whatever is done to all observations is a function of one block; partial results are added in the order of the
+blocks. There is one copy of the observations for each mode that was asked for, sorted along it and cut between its
+rows, so that a block owns its rows: only the factors of the other modes are the same for all blocks. Nothing else in
+the package knows where a block lives.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.observations import Observations
+from tensorfill.data.partitions.extract import Extract
+
+Array = NDArray[Any]
+
+BLOCK = 2**22  # observations in a block: 64 MB of a tensor of three modes
+# (block, what all blocks share, what this one alone is given) -> (what is added up, what is this block's own)
+Work = Callable[["Block", Any, Any], tuple[Any, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some observations, sorted along `mode` first: all of the rows first ... first + len(starts) - 2 of it.
+
+    Attributes
+    ----------
+    indices : (n, N); along `mode` counted from `first`
+    values, weights : (n,); weights may be None
+    starts : (rows + 1,) where the observations of each row begin
+    """
+
+    mode: int
+    first: int
+    indices: Array
+    values: Array
+    weights: Array | None
+    starts: Array
+
+    @property
+    def rows(self) -> slice:
+        """Its rows of the factor of `mode`."""
+        return slice(self.first, self.first + len(self.starts) - 1)
+
+    def coordinates(self) -> Array:
+        """(n, N) in the whole tensor."""
+        out = np.array(self.indices)
+        out[:, self.mode] += self.first
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions(ABC):
+    """Observations in blocks.
+
+    Attributes
+    ----------
+    extract : a sample of them in memory, which knows how many there are, their labels, and how many each slice has
+    held : observations that belong to no block, set aside to know when to stop; None for none
+    digest : a short name for coordinates, values and weights, in whatever order and home
+    size_of_block : observations in a block, about
+    shift, spread : the unit of the fit: values go into it as (t - shift) / spread
+    threads : for the work on one block; None for as many as pay
+    """
+
+    extract: Extract
+    held: Observations | None
+    digest: str
+    size_of_block: int = BLOCK
+    shift: float = 0.0
+    spread: float = 1.0
+    threads: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.extract.shape
+
+    @property
+    def nnz(self) -> int:
+        """Observations in the blocks."""
+        return self.extract.nnz - (0 if self.held is None else len(self.held.values))
+
+    @property
+    def main(self) -> int:
+        """The longest mode: blocks that own its rows send and receive the least."""
+        return int(np.argmax(self.shape))
+
+    def edges(self, mode: int) -> list[int]:
+        """Where the rows of a mode are cut into blocks: first rows, and the number of rows."""
+        return cut_rows(self.extract.counts[mode], self.size_of_block)
+
+    def own(self, mode: int, A: Array) -> list[Array]:
+        """The rows of A (I_n, ...) that belong to each block along `mode`."""
+        edges = self.edges(mode)
+        return [A[a:b] for a, b in itertools.pairwise(edges)]
+
+    def in_units(self, shift: float, spread: float) -> Self:
+        """The same in another unit, for priors that have no zero of their own."""
+        held = self.held
+        if held is not None:
+            held = replace(held, values=(held.values.astype(np.float64) - shift) / spread)
+        extract = replace(self.extract, values=(self.extract.values.astype(np.float64) - shift) / spread)
+        return replace(self, extract=extract, held=held, shift=float(shift), spread=float(spread))
+
+    def values_of(self, block: Block, dtype: Any) -> Array:
+        """Values of a block in the unit of the fit."""
+        return in_unit(block, self.shift, self.spread, dtype)
+
+    @abstractmethod
+    def gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None) -> tuple[Any, list[Any]]:
+        """`work` on every block of the copy along `mode`: (the sum of the first results, all of the second)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what the blocks take."""
+
+
+def in_unit(block: Block, shift: float, spread: float, dtype: Any) -> Array:
+    """Values of a block in the unit of the fit."""
+    if shift == 0 and spread == 1:
+        return block.values.astype(dtype, copy=False)
+    return ((block.values.astype(np.float64, copy=False) - shift) / spread).astype(dtype, copy=False)
+
+
+def add(total: Any, part: Any) -> Any:
+    """The sum of two partial results: numbers, arrays (in place of the first), lists of them, or None."""
+    if total is None or part is None:
+        return part if total is None else total
+    if isinstance(total, list | tuple):
+        return [add(a, b) for a, b in zip(total, part, strict=True)]
+    if isinstance(total, np.ndarray) and total.flags.writeable:
+        return np.add(total, part, out=total)
+    return total + part
+
+
+def cut_rows(counts: Array, size: int) -> list[int]:
+    """Edges of ranges of rows with about `size` observations each; a row is never cut."""
+    ends = np.cumsum(counts)
+    blocks = max(1, round(int(ends[-1]) / size))
+    wanted = int(ends[-1]) * np.arange(1, blocks) // blocks
+    inner = np.searchsorted(ends, wanted) + 1
+    return sorted({0, *(int(i) for i in inner if i < len(counts)), len(counts)})
+
+
+def lots(indices: Array, seed: int) -> NDArray[np.uint64]:
+    """A random number for each coordinate (n, N), uniform over 64 bits: by the coordinates alone, so that the same
+    observations are drawn wherever they live and in whichever order they come.
+    """
+    out = np.full(len(indices), np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64))
+    for n in range(indices.shape[1]):
+        out ^= indices[:, n].astype(np.uint64)
+        _mix(out)
+    return out
+
+
+def _mix(h: NDArray[np.uint64]) -> None:
+    """A bijection that spreads every bit over all others, in place: two multiplications and three shifts."""
+    for shift, factor in ((31, 0xD6E8FEB86659FD93), (29, 0xCA9B0C7EBA1DA115), (32, None)):
+        h ^= h >> np.uint64(shift)
+        if factor is not None:
+            h *= np.uint64(factor)
+    h += np.uint64(0x632BE59BD9B4E019)
+
+
+def sorted_order(indices: Array, mode: int) -> Array:
+    """The order of coordinates (n, N) along `mode` first, then along the others."""
+    N = indices.shape[1]
+    modes = [mode, *(n for n in range(N) if n != mode)]
+    lengths = [int(indices[:, n].max(initial=0)) + 1 for n in modes]
+    if math.prod(lengths) >= 2**63:
+        return np.lexsort([indices[:, n] for n in reversed(modes)])
+    key = np.zeros(len(indices), dtype=np.int64)  # one number for all coordinates: several times faster
+    for n, length in zip(modes, lengths, strict=True):
+        key *= length
+        key += indices[:, n]
+    return np.argsort(key)
+
+
+def make_block(indices: Array, values: Array, weights: Array | None, mode: int, first: int, rows: int) -> Block:
+    """A block from sorted coordinates, (n, N) in the whole tensor; the indices given are changed."""
+    indices[:, mode] -= first
+    starts = np.searchsorted(indices[:, mode], np.arange(rows + 1)).astype(np.int64)
+    return Block(mode, first, indices, values, weights, starts)

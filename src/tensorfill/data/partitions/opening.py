@@ -1,0 +1,172 @@
+"""Large data of any source as Observations, if they are few enough for that, or as Partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from tensorfill.data.convert import from_coo
+from tensorfill.data.labels import with_positions
+from tensorfill.data.memory import budget
+from tensorfill.data.observations import Observations
+from tensorfill.data.partitions.base import Partitions
+from tensorfill.data.partitions.disk import Filled, Tell, fill
+from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.pieces import (
+    Columns,
+    Piece,
+    dense_piece,
+    files_of,
+    from_arrow,
+    in_pieces,
+    is_table,
+    path_like,
+    pieces_of,
+)
+from tensorfill.data.sources import FrameSource
+
+# Observations up to which everything is tried that can be: a contest on so many takes about a minute, half of it for
+# the last fit. Beyond, its time grows faster than the data, and differences between candidates no longer do.
+LARGE = 2_000_000
+# The share of known entries above which a tensor is one for dense arrays, whatever its size.
+DENSE = 0.125
+
+
+def is_large(obs: Observations) -> bool:
+    """Are these more observations than everything can be tried on, in a tensor that is mostly empty?"""
+    return obs.nnz > LARGE and obs.share < DENSE
+
+
+def opened(
+    data: Any,
+    *,
+    dims: Sequence[str] | None = None,
+    value: str | None = None,
+    weights: Any = None,
+    draw: Draw | None = None,
+    tell: Tell | None = None,
+    large: int = LARGE,
+) -> Observations | Partitions | None:
+    """Files (a pattern, a path, a list of them), a table with its columns named, a Dask array or table, xarray on Dask;
+    None if the data are none of these.
+    """
+    columns = None if value is None else _columns(dims, value, weights)
+    kind = type(data).__module__.split(".")[0]
+    if path_like(data):
+        if columns is None and not in_pieces(data):
+            return None  # a picture, say: `observe` says how to read it
+        files = files_of(data)
+        if columns is None and any(is_table(f) for f in files):
+            msg = f'the columns of {files[0]} must be named: complete(..., dims=["user", "item"], value="stars").'
+            raise ValueError(msg)
+        return _made(_file_pieces(files, columns), columns, dims, draw, tell, large)
+    if kind == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"):
+        if columns is None:
+            msg = 'the columns of a Dask table must be named: complete(table, dims=["user", "item"], value="stars").'
+            raise ValueError(msg)
+        columns.check([str(c) for c in data.columns])
+        return _made(_frame_pieces(data, columns), columns, dims, draw, tell, large)
+    if columns is not None and kind == "pandas":
+        from tensorfill.data.frames import from_pandas
+
+        return from_pandas(data, columns.dims, columns.value, weight=columns.weight)
+    chunked = _chunked(data, kind)
+    if chunked is not None and weights is None:
+        return _from_chunks(data, chunked, dims, draw, tell, large)
+    if value is not None:
+        msg = f"value names a column of a table; got {type(data).__name__}. Leave it out."
+        raise TypeError(msg)
+    return None
+
+
+def _columns(dims: Sequence[str] | None, value: str, weights: Any) -> Columns:
+    if dims is None or isinstance(dims, str) or len(tuple(dims)) < 2:
+        msg = f'dims must name two columns or more, as in dims=["user", "item"]; got {dims!r}.'
+        raise ValueError(msg)
+    if weights is not None and not isinstance(weights, str):
+        msg = f"weights of a table must be the name of a column; got {type(weights).__name__}."
+        raise TypeError(msg)
+    names = [*dims, value, *([weights] if weights else [])]
+    if len(set(names)) < len(names):
+        msg = f"dims, value and weights must be different columns; got {', '.join(map(str, names))}."
+        raise ValueError(msg)
+    return Columns(tuple(str(d) for d in dims), value, weights)
+
+
+def _made(
+    pieces: Iterable[Piece],
+    columns: Columns | None,
+    dims: Sequence[str] | None,
+    draw: Draw | None,
+    tell: Tell | None,
+    large: int,
+) -> Observations | Partitions:
+    filled = fill(pieces, dims, tell=tell)
+    if filled.store.rows <= large:
+        return few(filled, columns)
+    return filled.partitions(draw or Draw(), tell=tell)
+
+
+def few(filled: Filled, columns: Columns | None) -> Observations:
+    """All rows of a store in memory, with a source that gives a table back where one came."""
+    parts = list(filled.chunks())
+    where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
+    weights = np.concatenate([p[2] for p in parts]) if filled.store.weighted else None
+    if filled.store.exact:
+        values = values.astype(np.float32)
+    filled.store.remove()
+    source = None
+    if columns is not None:
+        import pandas as pd
+
+        labels = tuple(filled.labels[d] for d in columns.dims)
+        table = {d: axis[where[:, n]] for n, (d, axis) in enumerate(zip(columns.dims, labels, strict=True))}
+        frame = pd.DataFrame({**table, columns.value: values.astype(np.float64)})
+        source = FrameSource(frame, columns.dims, columns.value, labels, where.astype(np.intp))
+    made = from_coo(where, values, filled.shape, weights=weights, dims=filled.dims, source=source)
+    return made if source is None else with_positions(made)
+
+
+def _file_pieces(files: Sequence[str], columns: Columns | None) -> Iterator[Piece]:
+    for file in files:
+        yield from pieces_of(file, columns)
+
+
+def _frame_pieces(frame: Any, columns: Columns) -> Iterator[Piece]:
+    """The partitions of a Dask table, one at a time."""
+    import pyarrow as pa
+
+    for k in range(frame.npartitions):
+        table = frame.get_partition(k)[columns.names].compute(scheduler="threads")
+        yield from from_arrow(pa.Table.from_pandas(table, preserve_index=False), columns)
+
+
+# --- arrays in chunks ---------------------------------------------------------------------------------------------
+
+
+def _chunked(data: Any, kind: str) -> Any:
+    """The Dask array in these data that is too large to be loaded; None if there is none."""
+    inner = data if kind == "dask" else getattr(data, "data", None) if kind == "xarray" else None
+    if inner is None or not hasattr(inner, "chunks") or not hasattr(inner, "compute") or np.isnan(inner.size):
+        return None
+    return inner if 3 * inner.nbytes > budget() else None
+
+
+def _from_chunks(
+    data: Any, array: Any, dims: Sequence[str] | None, draw: Draw | None, tell: Tell | None, large: int
+) -> Observations | Partitions:
+    names = dims if array is data else tuple(str(d) for d in data.dims)
+
+    def pieces() -> Iterator[Piece]:
+        starts = [np.concatenate([[0], np.cumsum(c)[:-1]]).astype(int) for c in array.chunks]
+        for place in product(*(range(len(c)) for c in array.chunks)):
+            part = np.asarray(array.blocks[place].compute(scheduler="threads"))
+            yield from dense_piece(part, [int(s[i]) for s, i in zip(starts, place, strict=True)])
+
+    filled = fill(pieces(), names, shape=array.shape, tell=tell)
+    if array is not data:
+        filled.labels.update({str(d): data.indexes[d].to_numpy() for d in data.dims if d in data.indexes})
+    return few(filled, None) if filled.store.rows <= large else filled.partitions(draw or Draw(), tell=tell)

@@ -1,0 +1,245 @@
+"""Large data in pieces: rows of Parquet, CSV and .tns files, slabs of arrays, partitions and chunks of Dask.
+
+A piece is coordinates, as numbers or by their labels, and values; what is missing is not in it. No piece is larger than
+a few million rows, and none is read before it is asked for.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.formats.base import FileError
+from tensorfill.data.formats.output import naming
+from tensorfill.data.optional import attempt_import
+from tensorfill.registry import did_you_mean
+
+Array = NDArray[Any]
+
+ROWS = 2**20  # of a piece, about
+TABLES = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz")
+READS = (*TABLES, ".tns", ".npy", ".zarr")
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some observations.
+
+    Attributes
+    ----------
+    axes : per mode (labels, which): different labels, and for each observation which of them, (n,); labels None where
+        `which` are the indices themselves
+    values, weights : (n,)
+    """
+
+    axes: Sequence[tuple[Sequence[Any] | None, Array]]
+    values: Array
+    weights: Array | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table mean."""
+
+    dims: tuple[str, ...]
+    value: str
+    weight: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.dims, self.value, *([self.weight] if self.weight else [])]
+
+    def check(self, there: Sequence[str]) -> None:
+        """A sentence for a column that a table does not have."""
+        for name in self.names:
+            if name not in there:
+                msg = f"it has no column {name!r}; its columns are {', '.join(there)}.{did_you_mean(name, list(there))}"
+                raise FileError(msg)
+
+
+def files_of(pattern: Any) -> list[str]:
+    """The files that a pattern, a path, a folder of Parquet files, or a list of any of these means, in order."""
+    if not isinstance(pattern, str | os.PathLike):
+        return [f for p in pattern for f in files_of(p)]
+    text = os.fspath(pattern)
+    if os.path.isdir(text) and not text.rstrip("/").endswith(".zarr"):
+        found = sorted(glob.glob(os.path.join(glob.escape(text), "**", "*.parquet"), recursive=True))
+        kind = "the folder holds no .parquet file"
+    else:
+        found = [text] if os.path.exists(text) else sorted(glob.glob(text, recursive=True))
+        kind = "no file has such a name"
+    if not found:
+        msg = f"cannot read {text}: {kind}."
+        raise FileNotFoundError(msg)
+    strange = [f for f in found if not f.lower().endswith(READS)]
+    if strange:
+        msg = f"cannot read {strange[0]} in pieces: its name must end in one of {' '.join(READS)}."
+        raise ValueError(msg)
+    return found
+
+
+def is_table(path: str) -> bool:
+    """Is it a table, whose columns must be named?"""
+    return path.lower().endswith(TABLES)
+
+
+def rows_of(files: Sequence[str]) -> int | None:
+    """How many rows the files have in all, where that can be told without reading them."""
+    total = 0
+    for file in files:
+        if not file.lower().endswith((".parquet", ".pq")):
+            return None
+        with naming(file, "read"):
+            total += _parquet(file).metadata.num_rows
+    return total
+
+
+def pieces_of(file: str, columns: Columns | None) -> Iterator[Piece]:
+    """The pieces of one file."""
+    name = file.lower()
+    with naming(file, "read"):
+        if is_table(name):
+            if columns is None:
+                msg = 'a table needs to know its columns: dims=["user", "item"], value="stars".'
+                raise FileError(msg)
+            batches = _parquet_batches(file, columns) if name.endswith((".parquet", ".pq")) else _csv(file, columns)
+            yield from (piece for batch in batches for piece in from_arrow(batch, columns))
+        elif name.endswith(".tns"):
+            yield from _tns(file)
+        else:
+            yield from slabs(np.load(file, mmap_mode="r") if name.endswith(".npy") else _zarr(file))
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def _parquet(file: str) -> Any:
+    return attempt_import("pyarrow.parquet", "reading Parquet", "pandas").ParquetFile(file)
+
+
+def _parquet_batches(file: str, columns: Columns) -> Iterator[Any]:
+    with _parquet(file) as opened:
+        columns.check(opened.schema_arrow.names)
+        yield from opened.iter_batches(batch_size=ROWS, columns=columns.names)
+
+
+def _csv(file: str, columns: Columns) -> Iterator[Any]:
+    csv = attempt_import("pyarrow.csv", "reading a CSV file in pieces", "pandas")
+    parse = csv.ParseOptions(delimiter="\t" if ".tsv" in file.lower() else ",")
+    with csv.open_csv(
+        file, csv.ReadOptions(block_size=2**25), parse, csv.ConvertOptions(strings_can_be_null=True)
+    ) as f:
+        columns.check(f.schema.names)
+        for batch in f:
+            yield batch.select(columns.names)
+
+
+def from_arrow(batch: Any, columns: Columns) -> Iterator[Piece]:
+    """Rows of an Arrow table; a null value, or NaN, is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = _numbers(batch.column(columns.value), columns.value)
+    weights = None if columns.weight is None else _numbers(batch.column(columns.weight), columns.weight)
+    known = ~np.isnan(values)
+    axes = []
+    for d in columns.dims:
+        column = batch.column(d)
+        if column.null_count:
+            msg = f"{column.null_count:,} rows have no label in column {d!r}."
+            raise FileError(msg)
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        coded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+        which = coded.indices.to_numpy(zero_copy_only=False)
+        axes.append((coded.dictionary.to_pylist(), which if known.all() else which[known]))
+    if known.all():
+        yield Piece(axes, values, weights)
+    elif known.any():
+        yield Piece(axes, values[known], None if weights is None else weights[known])
+
+
+def _numbers(column: Any, name: str) -> Array:
+    import pyarrow as pa
+
+    try:
+        column = column.cast(pa.float64(), safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        msg = f"its column {name!r} holds {column.type}, not numbers."
+        raise FileError(msg) from error
+    return column.to_numpy(zero_copy_only=False)
+
+
+# --- coordinates and arrays ---------------------------------------------------------------------------------------
+
+
+def _tns(file: str) -> Iterator[Piece]:
+    with open(file, encoding="utf-8") as text:
+        lines, at = (line for line in text if line.strip() and not line.lstrip().startswith("#")), 0
+        while True:
+            some = list(islice(lines, ROWS))
+            if not some:
+                return
+            try:
+                part = np.loadtxt(some, comments="#", ndmin=2)
+            except ValueError as error:
+                msg = f"each line must be `i j k value`, all numbers, with the same count in every line ({error})."
+                raise FileError(msg) from error
+            where = part[:, :-1].astype(np.int64)
+            if part.shape[1] < 3 or (where != part[:, :-1]).any() or where.min() < 1:
+                msg = f"each line must be `i j [k ...] value`, with indices from 1; look at entries {at + 1:,} onwards."
+                raise FileError(msg)
+            at += len(part)
+            known = ~np.isnan(part[:, -1])
+            yield Piece([(None, column[known] - 1) for column in where.T], part[known, -1])
+
+
+def _zarr(file: str) -> Any:
+    zarr = attempt_import("zarr", "reading Zarr", "xarray")
+    opened = zarr.open(file, mode="r")
+    if not hasattr(opened, "shape"):
+        msg = "it is a group of arrays; name one of them: data.zarr/name."
+        raise FileError(msg)
+    return opened
+
+
+def slabs(array: Any) -> Iterator[Piece]:
+    """A dense array, NaN for missing, a few rows of its first mode at a time."""
+    shape = tuple(int(n) for n in array.shape)
+    if len(shape) < 2:
+        msg = f"it has shape {shape}; a tensor needs at least two modes, e.g. days x hours."
+        raise FileError(msg)
+    rows = max(1, ROWS // max(1, int(np.prod(shape[1:], dtype=np.float64))))
+    for start in range(0, shape[0], rows):
+        yield from dense_piece(np.asarray(array[start : start + rows]), (start, *(0,) * (len(shape) - 1)))
+
+
+def dense_piece(part: Array, corner: Sequence[int]) -> Iterator[Piece]:
+    """The observed entries of a dense part of a tensor whose first entry lies at `corner`."""
+    if part.dtype.kind not in "biuf":
+        msg = f"it holds {part.dtype}; only real numbers can be completed."
+        raise FileError(msg)
+    known = ~np.isnan(part) if part.dtype.kind == "f" else np.ones(part.shape, dtype=bool)
+    if known.any():
+        where = np.nonzero(known)
+        yield Piece([(None, w + c) for w, c in zip(where, corner, strict=True)], part[known].astype(np.float64))
+
+
+def path_like(data: Any) -> bool:
+    """Does this name files?"""
+    if isinstance(data, str | Path):
+        return True
+    return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(x, str | Path) for x in data)
+
+
+def in_pieces(pattern: Any) -> bool:
+    """Does it name files that can be read in pieces, by their endings?"""
+    names = [pattern] if isinstance(pattern, str | Path) else pattern
+    return all(os.path.isdir(name) or os.fspath(name).lower().endswith(READS) for name in names)

@@ -1,0 +1,127 @@
+"""The best k of every row: which entries along a mode the model puts highest, without forming the tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tensorfill.data.formats.base import match_rows
+from tensorfill.data.labels import carried
+from tensorfill.data.partitions import Extract
+from tensorfill.models import CP
+from tensorfill.result.answer import Factors
+
+if TYPE_CHECKING:
+    from tensorfill.result.completion import Completion
+
+Array = NDArray[Any]
+
+CHUNK = 2**23  # entries at a time
+
+
+class Top(NamedTuple):
+    """Of every row the k entries with the largest estimate, best first.
+
+    indices, values : (rows, k); where a row has fewer than k to choose from, index -1 and NaN
+    labels : as `indices`, where the mode has labels; None where it has none
+    """
+
+    indices: Array
+    values: Array
+    labels: Array | None
+
+
+def top(done: Completion, k: int, mode: int | str, at: ArrayLike | None, new: bool | None) -> Top:
+    """See `Completion.top`."""
+    obs = done.observations
+    n = obs.mode(mode)
+    length = obs.shape[n]
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        msg = f"k must be a whole number >= 1; got {k!r}."
+        raise ValueError(msg)
+    if new is None:
+        new = not isinstance(obs, Extract)
+    elif new and isinstance(obs, Extract):
+        msg = (
+            "the known entries of a run on blocks are not kept with its answer, and cannot be left out; use new=False."
+        )
+        raise ValueError(msg)
+    k = min(int(k), length)
+    rows = _rows(done, n, at)
+    indices, values = np.full((len(rows), k), -1), np.full((len(rows), k), np.nan)
+    step = max(1, CHUNK // length)
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        X = _estimates(done, n, part)
+        if new:
+            X = np.where(_known(done, n, part), -np.inf, X)
+        best = np.argpartition(-X, k - 1, axis=1)[:, :k]
+        value = np.take_along_axis(X, best, axis=1)
+        order = np.argsort(-value, axis=1, kind="stable")
+        best, value = (np.take_along_axis(a, order, axis=1) for a in (best, value))
+        there = value > -np.inf
+        indices[start : start + step] = np.where(there, best, -1)
+        values[start : start + step] = np.where(there, value, np.nan)
+    labels = carried(obs).get(obs.dims[n])
+    named = None
+    if labels is not None:
+        named = np.asarray(labels)[indices]
+        named = np.where(indices >= 0, named.astype(object), None)
+    return Top(indices, values, named)
+
+
+def _rows(done: Completion, n: int, at: ArrayLike | None) -> Array:
+    """Coordinates (rows, N - 1) along all other modes: those given, or of a matrix all."""
+    obs = done.observations
+    others = [m for m in range(obs.ndim) if m != n]
+    if at is None:
+        if obs.ndim > 2:
+            names = ", ".join(obs.dims[m] for m in others)
+            msg = f"top needs to know the rows: give their coordinates along {names}, at=(rows, {len(others)})."
+            raise ValueError(msg)
+        return np.arange(obs.shape[others[0]])[:, None]
+    rows = np.asarray(at)
+    rows = rows[:, None] if rows.ndim == 1 and len(others) == 1 else np.atleast_2d(rows)
+    lengths = np.array([obs.shape[m] for m in others])
+    if rows.ndim != 2 or rows.shape[1] != len(others) or rows.dtype.kind not in "iu":
+        msg = f"at must be whole numbers (rows, {len(others)}), a column for each other mode; got shape {rows.shape}, "
+        msg += f"dtype {rows.dtype}."
+        raise ValueError(msg)
+    if ((rows < 0) | (rows >= lengths)).any():
+        msg = f"at must lie inside the lengths {tuple(int(i) for i in lengths)} of the other modes."
+        raise ValueError(msg)
+    return rows
+
+
+def _coordinates(n: int, rows: Array, length: int) -> Array:
+    """All entries along mode n of the rows, (rows x length, N)."""
+    full = np.insert(np.repeat(rows, length, axis=0), n, np.tile(np.arange(length), len(rows)), axis=1)
+    return full
+
+
+def _estimates(done: Completion, n: int, rows: Array) -> Array:
+    """(rows, I_n)."""
+    answer, length = done.answer, done.observations.shape[n]
+    if not (isinstance(answer, Factors) and isinstance(answer.model, CP)):
+        return answer.at(_coordinates(n, rows, length)).reshape(len(rows), length)
+    factors = answer.model.factors
+    others = [m for m in range(len(factors)) if m != n]
+    B = np.ones((len(rows), factors[n].shape[1]))
+    for column, m in enumerate(others):
+        B *= factors[m][rows[:, column]]
+    X = answer.prior.mean(B @ factors[n].T)
+    units = answer.units
+    if units is None:
+        return X
+    if units.mode == n:
+        return units.level + units.scale * X
+    i = rows[:, others.index(units.mode)]
+    return units.level[i, None] + units.scale[i, None] * X
+
+
+def _known(done: Completion, n: int, rows: Array) -> NDArray[np.bool_]:
+    obs = done.observations
+    where = _coordinates(n, rows, obs.shape[n])
+    return (match_rows(obs.indices, where, obs.shape) >= 0).reshape(len(rows), obs.shape[n])

@@ -1,0 +1,300 @@
+"""Second-order sweeps over observations in blocks: the rows of a mode are solved where their observations live.
+
+A block along mode n owns its rows: it is sent them and the factors of all other modes, and sends the new rows back.
+Where an inter-element prior ties rows together it sends their normal equations instead. Within a block, threads own
+ranges of rows, and go through them in pieces that stay in a core's cache: predict, expand, equations, solution.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.partitions import Block
+from tensorfill.data.partitions.base import cut_rows
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.partitioned import Partitioned
+from tensorfill.solvers.curvature import FLAT, curvature
+from tensorfill.solvers.gibbs_data import SLAB, available_threads, in_threads, row_shares
+from tensorfill.solvers.rows import Rows, Ties, solve_apart, solve_tied, ties_of
+
+Array = NDArray[Any]
+
+PIECE = 2**15  # observations at a time: what is computed of them stays in a core's cache
+SHRINK, TRIES = 0.3, 12  # of a step that would raise the objective, as in `newton`
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """What a block needs to know to solve for its rows.
+
+    Attributes
+    ----------
+    factors, at : of all modes but the block's (None there): those of now, and those at which the data term is expanded
+    ties : of the block's mode; Q is left behind where rows are apart
+    flat : the least curvature of an entry
+    damped : shorten every row's step until its objective does not rise?
+    """
+
+    prior: NumericalPrior
+    shape: tuple[int, ...]
+    factors: Sequence[Array | None]
+    at: Sequence[Array | None] | None
+    low: float
+    high: float
+    tied: bool
+    damped: bool
+    flat: float
+    shift: float
+    spread: float
+    threads: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Owned:
+    """Rows of a block: as they are now, where the data term is expanded (None: there), and the diagonal of Q."""
+
+    A: Array
+    at: Array | None
+    q: Array
+
+
+def solve_block(block: Block, rule: Rule, own: Owned) -> tuple[None, Any]:
+    """(nothing, the new rows), or (nothing, (G, h)) where rows are tied."""
+    rows, R = own.A.shape
+    piece = _Piece(block, rule, own)
+    if rule.tied:
+        G, h = np.empty((rows, R, R)), np.empty((rows, R))
+    else:
+        out = np.empty((rows, R))
+
+    def work(first: int, last: int) -> None:
+        counts = np.diff(block.starts[first : last + 1])
+        most = max(1, SLAB // R**2)
+        edges = [first + e for e in cut_rows(counts, PIECE)]
+        for a0, b0 in itertools.pairwise(edges):
+            for a in range(a0, b0, most):
+                b = min(a + most, b0)
+                if rule.tied:
+                    piece.systems(a, b, G[a:b], h[a:b])
+                else:
+                    piece.solve(a, b, out)
+
+    count = available_threads() if rule.threads is None else rule.threads
+    with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
+        in_threads(work, row_shares(block.starts, max(1, min(count, rows, len(block.values) * R // 2**14))))
+    return (None, (G, h)) if rule.tied else (None, out)
+
+
+class _Piece:
+    """The rows a ... b of a block, one piece after the other."""
+
+    def __init__(self, block: Block, rule: Rule, own: Owned) -> None:
+        self.block, self.rule, self.own = block, rule, own
+        n, shape = block.mode, list(rule.shape)
+        shape[n] = len(own.A)
+        self.first = np.concatenate([[0], np.cumsum(shape)])[:-1].astype(np.int64)
+        self.others = [m for m in range(len(shape)) if m != n]
+        self.F = _stacked(rule.factors, own.A)
+        same = rule.at is None
+        self.F_at = self.F if same else _stacked(rule.at, own.at)  # type: ignore[arg-type]
+        self.quadratic = rule.prior.location and rule.prior.canonical  # then z = t, whatever x
+        self.along = self.F.copy() if rule.damped and not rule.tied else self.F
+        self.nothing = np.empty((len(self.F), 0))
+
+    def _data(self, part: slice) -> tuple[Array, Array | None]:
+        t = (self.block.values[part].astype(np.float64) - self.rule.shift) / self.rule.spread
+        return t, None if self.block.weights is None else self.block.weights[part]
+
+    def _places(self, part: slice) -> Array:
+        """Rows of the stack, (n, N)."""
+        return self.block.indices[part] + self.first
+
+    def _expanded(self, places: Array, part: slice) -> tuple[Array, Array]:
+        """z and c of the quadratic model."""
+        t, w = self._data(part)
+        prior = self.rule.prior
+        if self.quadratic:
+            one = np.zeros(1)
+            c = np.full(len(t), float(prior.curv(one, one)[0]))  # type: ignore[attr-defined]
+            return t, c if w is None else c * w
+        x = self._predict(self.F_at, places)
+        g = prior.grad(t, x)
+        c = curvature(prior, t, x, g)
+        if w is not None:
+            g, c = g * w, c * w
+        c = np.maximum(c, self.rule.flat)
+        return x - g / c, c
+
+    def _predict(self, F: Array, places: Array) -> Array:
+        x = np.empty(len(places))
+        _loops().predict(F, places, x)
+        return x
+
+    def systems(self, a: int, b: int, G: Array, h: Array) -> Array:
+        """Normal equations of rows a ... b; returns the places of their observations."""
+        starts = self.block.starts[a : b + 1]
+        part = slice(int(starts[0]), int(starts[-1]))
+        places = self._places(part)
+        z, c = self._expanded(places, part)
+        others = np.ascontiguousarray(places[:, self.others])
+        order = np.arange(len(z), dtype=np.int32)
+        _loops().systems(self.F, self.nothing, others, order, starts - starts[0], z, c, G, h)
+        return places
+
+    def solve(self, a: int, b: int, out: Array) -> None:
+        """New rows a ... b."""
+        R = out.shape[1]
+        G, h = np.empty((b - a, R, R)), np.empty((b - a, R))
+        places = self.systems(a, b, G, h)
+        ties = _Apart(self.own.q, self.rule.low, self.rule.high)
+        solve_apart(ties, G, h, slice(a, b), self.own.A, out, 1)  # type: ignore[arg-type]
+        if self.rule.damped:
+            out[a:b] = self._damped(a, b, places, out[a:b])
+
+    def _damped(self, a: int, b: int, places: Array, new: Array) -> Array:
+        """Rows on the way to `new` whose own objective does not rise."""
+        starts = self.block.starts[a : b + 1]
+        part = slice(int(starts[0]), int(starts[-1]))
+        t, w = self._data(part)
+        A, q, n = self.own.A[a:b], self.own.q[a:b], self.block.mode
+        D = new - A
+        self.along[int(self.first[n]) + a : int(self.first[n]) + b] = D  # threads have rows of their own
+        x, dx = self._predict(self.F, places), self._predict(self.along, places)
+        row = np.repeat(np.arange(b - a), np.diff(starts))
+
+        def cost(step: Array) -> Array:
+            nll = self.rule.prior.nll(t, x + step[row] * dx)
+            B = A + step[:, None] * D
+            data = np.bincount(row, nll if w is None else nll * w, minlength=b - a)
+            return data + 0.5 * q * np.einsum("ir,ir->i", B, B)
+
+        step = np.ones(b - a)
+        before = cost(np.zeros(b - a))
+        for _ in range(TRIES):
+            worse = ~(cost(step) <= before)
+            if not worse.any():
+                break
+            step = np.where(worse, SHRINK * step, step)
+        else:
+            step = np.where(~(cost(step) <= before), 0.0, step)
+        return A + step[:, None] * D
+
+
+@dataclass(frozen=True, eq=False)
+class _Apart:
+    """What `solve_apart` asks of ties."""
+
+    diagonal: Array
+    low: float
+    high: float
+
+    @property
+    def bounded(self) -> bool:
+        return bool(np.isfinite(self.low) or np.isfinite(self.high))
+
+
+def _stacked(factors: Sequence[Array | None], own: Array) -> Array:
+    return np.concatenate([own if A is None else A for A in factors])
+
+
+@dataclass(frozen=True, eq=False)
+class BlockRows:
+    """The sweeps of a problem in blocks."""
+
+    ties: tuple[Ties, ...]
+    flat: float
+
+    def objective(self, problem: Partitioned, factors: Sequence[Array]) -> float:
+        """As `problem.value`."""
+        with np.errstate(all="ignore"):  # a step gone wrong is not taken
+            return problem.value(factors)
+
+    def bold(self, problem: Partitioned, factors: Sequence[Array]) -> list[Array]:
+        """Every mode once, under one expansion of the data term."""
+        at = [np.asarray(a, dtype=np.float64) for a in factors]
+        A = list(at)
+        for n in range(len(A)):
+            A[n] = self._solve(problem, A, None if n == 0 else at, n, damped=False)
+        return self._balanced(problem, A)
+
+    def careful(self, problem: Partitioned, factors: Sequence[Array]) -> list[Array]:
+        """Every mode once, the data term expanded anew before each; no step raises the objective."""
+        A = [np.asarray(a, dtype=np.float64) for a in factors]
+        for n in range(len(A)):
+            new = self._solve(problem, A, None, n, damped=True)
+            A[n] = new if self.ties[n].apart else self._shortened(problem, A, n, new)
+        return self._balanced(problem, A)
+
+    def _balanced(self, problem: Partitioned, A: Sequence[Array]) -> list[Array]:
+        even = Rows(None, self.ties).balanced(A)  # type: ignore[arg-type]  # which reads the ties alone
+        return [a.astype(problem.dtype) for a in even]
+
+    def _solve(
+        self, problem: Partitioned, A: Sequence[Array], at: Sequence[Array] | None, n: int, *, damped: bool
+    ) -> Array:
+        p, ties = problem.partitions, self.ties[n]
+        rule = Rule(
+            problem.prior,
+            problem.shape,
+            [None if m == n else B for m, B in enumerate(A)],
+            None if at is None else [None if m == n else B for m, B in enumerate(at)],
+            ties.low,
+            ties.high,
+            not ties.apart,
+            damped,
+            self.flat,
+            p.shift,
+            p.spread,
+            p.threads,
+        )
+        now, q = p.own(n, A[n]), p.own(n, ties.diagonal)
+        old = [None] * len(now) if at is None else p.own(n, at[n])
+        own = [Owned(*each) for each in zip(now, old, q, strict=True)]
+        _, parts = p.gather(solve_block, rule, n, own)
+        if ties.apart:
+            return np.concatenate(parts)
+        G, h = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+        return solve_tied(ties, G, h, A[n])
+
+    def _shortened(self, problem: Partitioned, A: Sequence[Array], n: int, new: Array) -> Array:
+        """The way to `new`, for all rows of a tied mode together, cut until the objective does not rise."""
+        before, step, there = problem.value(A), 1.0, list(A)
+        for _ in range(TRIES):
+            there[n] = A[n] + step * (new - A[n])
+            if problem.value(there) <= before:
+                return there[n]
+            step *= SHRINK
+        return A[n]
+
+
+_BLOCK_ROWS: WeakKeyDictionary[Partitioned, BlockRows] = WeakKeyDictionary()
+
+
+def block_rows(problem: Partitioned) -> BlockRows:
+    """The sweeps of this problem, made once."""
+    if problem not in _BLOCK_ROWS:
+        _BLOCK_ROWS[problem] = BlockRows(ties_of(problem), _flat(problem))
+    return _BLOCK_ROWS[problem]
+
+
+def _flat(problem: Partitioned) -> float:
+    """A share of the curvature of the sample at its mean: no entry has less."""
+    t = problem.observations.values.astype(np.float64)
+    with np.errstate(all="ignore"):
+        x = np.full(len(t), problem.prior.start(float(t.mean())))
+        c = float(np.mean(curvature(problem.prior, t, x, problem.prior.grad(t, x))))
+    return FLAT * c if np.isfinite(c) and c > 0 else FLAT
+
+
+def _loops() -> Any:
+    """The compiled loops; Numba is imported here, on first use."""
+    from tensorfill.kernels import _gibbs
+
+    return _gibbs

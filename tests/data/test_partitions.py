@@ -1,0 +1,329 @@
+"""Observations in blocks: the same problem in every home, however it is cut; files in pieces; nothing left behind."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from problems import make_problem
+
+import tensorfill as tfl
+from tensorfill.data.formats import FileError
+from tensorfill.data.partitions import Extract
+from tensorfill.data.partitions.base import cut_rows, lots
+from tensorfill.data.partitions.corner import corner
+from tensorfill.data.partitions.disk import PREFIX, Store, fill, sweep
+from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.memory import in_memory
+from tensorfill.data.partitions.opening import opened
+from tensorfill.data.partitions.pieces import Columns, Piece, files_of, pieces_of
+from tensorfill.interelement.quadratic import penalties
+from tensorfill.partitioned import Partitioned
+from tensorfill.solvers.newton import Newton
+
+SHAPE = (17, 9, 5)
+NONE = Draw(held=0.0)
+
+
+def some(rng, count=300, shape=SHAPE, weighted=False):
+    flat = rng.choice(int(np.prod(shape)), count, replace=False)
+    where = np.stack(np.unravel_index(flat, shape), axis=1)
+    weights = rng.uniform(0.5, 2, count) if weighted else None
+    return tfl.Observations.from_coo(where, rng.poisson(3.0, count).astype(float), shape, weights=weights)
+
+
+def as_pieces(obs, rng, count=4):
+    """The observations in any order, in pieces."""
+    order = rng.permutation(len(obs.values))
+    for part in np.array_split(order, count):
+        weights = None if obs.weights is None else obs.weights[part]
+        yield Piece([(None, column) for column in obs.indices[part].T], obs.values[part].astype(float), weights)
+
+
+def homes(obs, rng, size, draw=NONE):
+    yield in_memory(obs, draw, size_of_block=size)
+    yield fill(as_pieces(obs, rng), obs.dims, shape=obs.shape).partitions(draw, size_of_block=size)
+
+
+@pytest.mark.parametrize("size", [10, 90, 10**6])
+@pytest.mark.parametrize("prior", ["poisson", "normal", "bernoulli-logit"])
+def test_value_and_gradient_are_the_same_in_every_home_and_number_of_blocks(prior, size, rng):
+    problem, factors = make_problem(prior, shape=(9, 17, 5), weighted=prior == "normal")
+    value, grads = problem.value_and_grad(factors)
+    for parts in homes(problem.observations, rng, size):
+        blocks = Partitioned.on_blocks(parts, problem.rank, prior=problem.prior, dtype=np.float64, quiet=True)
+        again, ours = blocks.value_and_grad(factors)
+        assert again == pytest.approx(value, rel=1e-12)
+        assert blocks.value(factors) == pytest.approx(value, rel=1e-12)
+        for G, H in zip(grads, ours, strict=True):
+            np.testing.assert_allclose(H, G, rtol=1e-10, atol=1e-10 * np.abs(G).max())
+        parts.close()
+
+
+@pytest.mark.parametrize("prior", ["normal", "poisson"])
+def test_newton_takes_the_same_steps_in_every_home(prior, rng):
+    obs = some(rng, weighted=True)
+    settings = dict(prior=prior, dtype=np.float64, interelement=penalties(3, {2: 1.0}, 0.1), quiet=True)
+    start = [rng.uniform(0.5, 1.5, (n, 3)) for n in SHAPE]
+
+    def three_steps(problem):
+        solver = Newton()
+        state = solver.init(problem, start, rng)
+        for _ in range(3):
+            state = solver.step(problem, state, rng)
+        return state
+
+    whole = three_steps(tfl.Problem(obs, 3, **settings))
+    for size in (40, 10**6):
+        for parts in homes(obs, rng, size):
+            state = three_steps(Partitioned.on_blocks(parts, 3, **settings))
+            assert state.value == pytest.approx(whole.value, rel=1e-10)
+            for A, B in zip(state.factors, whole.factors, strict=True):
+                np.testing.assert_allclose(A, B, rtol=1e-8, atol=1e-10)
+            parts.close()
+
+
+def test_tied_and_careful_steps_in_blocks_never_raise_the_objective(rng):
+    from tensorfill.solvers.newton import sweeps_of
+
+    obs = some(rng)
+    parts = in_memory(obs, NONE, size_of_block=40)
+    problem = Partitioned.on_blocks(parts, 4, prior="poisson", interelement=penalties(3, {2: 5.0}, 0.1), quiet=True)
+    factors = [rng.uniform(0.01, 3.0, (n, 4)) for n in SHAPE]
+    before = problem.value(factors)
+    for _ in range(3):
+        factors = sweeps_of(problem).careful(problem, factors)
+        after = problem.value(factors)
+        assert after <= before
+        before = after
+
+
+def test_what_is_set_aside_follows_from_coordinates_and_seed_alone(rng):
+    obs = some(rng)
+    memory, disk = homes(obs, rng, 50, Draw(seed=3, held=0.2))
+    assert 30 < len(memory.held.values) < 90
+    assert memory.nnz + len(memory.held.values) == obs.nnz == memory.extract.nnz
+    np.testing.assert_array_equal(memory.held.indices, disk.held.indices)
+    np.testing.assert_array_equal(memory.extract.indices, disk.extract.indices)
+    assert memory.digest == disk.digest
+    other = in_memory(obs, Draw(seed=4, held=0.2))
+    assert len(other.held.values) != len(memory.held.values) or (other.held.indices != memory.held.indices).any()
+    changed = tfl.Observations(obs.shape, obs.indices, obs.values + 1)
+    assert in_memory(changed, NONE).digest != memory.digest
+    disk.close()
+
+
+def test_lots_are_even_and_differ_with_the_seed():
+    where = np.stack(np.meshgrid(np.arange(300), np.arange(200), indexing="ij"), axis=-1).reshape(-1, 2)
+    share = (lots(where, 1) < np.uint64(2**63)).mean()
+    assert 0.48 < share < 0.52
+    both = (lots(where, 1) < np.uint64(2**63)) & (lots(where, 2) < np.uint64(2**63))
+    assert 0.23 < both.mean() < 0.27
+
+
+def test_rows_are_never_cut():
+    edges = cut_rows(np.array([5, 0, 100, 1, 1, 1, 90]), 50)
+    assert edges[0] == 0
+    assert edges[-1] == 7
+    assert len(edges) > 2
+
+
+def test_values_that_a_prior_cannot_produce_are_named_in_whichever_block(rng):
+    obs = some(rng)
+    values = obs.values.copy()
+    values[200] = -2.0
+    bad = tfl.Observations(obs.shape, obs.indices, values)
+    parts = in_memory(bad, Draw(held=0.0, sample=0.05), size_of_block=40)
+    with pytest.raises(ValueError, match=r"must be >= 0 for Poisson; got -2"):
+        Partitioned.on_blocks(parts, 2, prior="poisson")
+
+
+def test_a_corner_has_about_as_many_observations_as_asked_for(rng):
+    shape = (300, 200, 10)
+    where = np.unique(np.stack([rng.integers(n, size=20000) for n in shape], axis=1), axis=0)
+    obs = tfl.Observations.from_coo(where, np.ones(len(where)), shape)
+    small, rows = corner(in_memory(obs, NONE, size_of_block=3000), size=4000)
+    assert 2000 <= len(small.values) <= 8000
+    assert small.shape[2] == 10  # a short mode is kept whole
+    assert abs(small.shape[0] - small.shape[1]) <= 1
+    assert [len(r) for r in rows] == list(small.shape)
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def table(rng, count=400):
+    pd = pytest.importorskip("pandas")
+    users = rng.integers(20, size=count)
+    frame = pd.DataFrame({"user": [f"u{i}" for i in users], "week": rng.integers(1, 13, count)})
+    frame["stars"] = rng.integers(1, 6, count).astype(float)
+    return frame.drop_duplicates(["user", "week"]).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_files_in_pieces_are_the_table_they_hold(ending, tmp_path, rng):
+    frame = table(rng)
+    for k, part in enumerate((frame[:100], frame[100:])):
+        target = tmp_path / f"{k}.{ending}"
+        part.to_parquet(target) if ending == "parquet" else part.to_csv(target, index=False)
+    pattern = str(tmp_path / f"*.{ending}")
+    got = opened(pattern, dims=["user", "week"], value="stars")
+    assert isinstance(got, tfl.Observations)
+    assert got.nnz == len(frame)
+    parts = opened(pattern, dims=["user", "week"], value="stars", large=10, draw=NONE)
+    assert parts.shape == got.shape
+    assert list(parts.extract.labels["week"]) == sorted(set(frame.week))  # numbers in their order
+    assert parts.digest == in_memory(got, NONE).digest
+    parts.close()
+
+
+def test_other_files_in_pieces(tmp_path, rng):
+    T = np.where(rng.random((6, 5)) < 0.6, rng.integers(1, 9, (6, 5)), np.nan)
+    np.save(tmp_path / "a.npy", T)
+    lines = [f"{i + 1} {j + 1} {T[i, j]:g}" for i, j in np.argwhere(~np.isnan(T))]
+    (tmp_path / "a.tns").write_text("# a comment\n" + "\n".join(lines) + "\n")
+    for name in ("a.npy", "a.tns"):
+        got = opened(str(tmp_path / name))
+        np.testing.assert_array_equal(got.indices, np.argwhere(~np.isnan(T)))
+        np.testing.assert_array_equal(got.values, T[~np.isnan(T)])
+
+
+def test_bad_files_get_a_sentence(tmp_path, rng):
+    frame = table(rng)
+    frame.to_parquet(tmp_path / "a.parquet")
+    pattern = str(tmp_path / "*.parquet")
+    with pytest.raises(FileError, match=r"has no column 'star'; its columns are user, week, stars"):
+        opened(pattern, dims=["user", "week"], value="star")
+    with pytest.raises(ValueError, match="must be named"):
+        opened(pattern)
+    with pytest.raises(FileNotFoundError, match="no file has such a name"):
+        files_of(str(tmp_path / "b*.parquet"))
+    frame.loc[3, "user"] = None
+    frame.to_parquet(tmp_path / "b.parquet")
+    with pytest.raises(FileError, match="1 rows have no label in column 'user'"):
+        list(pieces_of(str(tmp_path / "b.parquet"), Columns(("user", "week"), "stars")))
+    twice = table(rng)[:1]
+    twice.to_parquet(tmp_path / "c.parquet")
+    with pytest.raises(ValueError, match=r"the entry \(user=.*, week=.*\) appears more than once"):
+        opened(
+            [str(tmp_path / "c.parquet")] * 2 + [str(tmp_path / "a.parquet")],
+            dims=["user", "week"],
+            value="stars",
+            large=10,
+        )
+    with pytest.raises(ValueError, match="finite"):
+        fill([Piece([(None, np.array([0])), (None, np.array([0]))], np.array([np.inf]))])
+
+
+def test_stores_go_away_at_the_end_and_those_of_the_dead_at_the_next_start(tmp_path):
+    store = Store(str(tmp_path))
+    path = store.path
+    assert path.exists()
+    del store
+    assert not path.exists()
+    gone = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    dead = tmp_path / f"{PREFIX}{gone.stdout.strip()}-x"
+    mine = tmp_path / f"{PREFIX}{os.getpid()}-y"
+    dead.mkdir()
+    mine.mkdir()
+    sweep(str(tmp_path))
+    assert not dead.exists()
+    assert mine.exists()
+
+
+# --- complete -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ratings(tmp_path, rng, monkeypatch):
+    """Files of 6,000 ratings, which count as many; (pattern, truth, frame)."""
+    import tensorfill.data.partitions.opening as opening
+
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    shape, count = (150, 80), 6000
+    A, B = rng.normal(size=(shape[0], 2)), rng.normal(size=(shape[1], 2))
+    X = 3 + A @ B.T
+    flat = rng.choice(X.size, count, replace=False)
+    i, j = np.unravel_index(flat, shape)
+    frame = pd.DataFrame({"user": [f"u{k:03d}" for k in i], "item": j, "stars": X[i, j] + 0.1 * rng.normal(size=count)})
+    frame[: count // 2].to_parquet(tmp_path / "a.parquet")
+    frame[count // 2 :].to_parquet(tmp_path / "b.parquet")
+    monkeypatch.setattr(opening, "LARGE", 1000)
+    monkeypatch.setattr(opening.opened, "__kwdefaults__", {**opening.opened.__kwdefaults__, "large": 1000})
+    return str(tmp_path / "*.parquet"), X, frame
+
+
+def test_complete_on_files_larger_than_everything_can_be_tried_on(ratings, tmp_path):
+    pattern, X, frame = ratings
+    done = tfl.complete(pattern, dims=["user", "item"], value="stars")
+    assert isinstance(done.observations, Extract)
+    assert done.observations.nnz == len(frame)
+    assert done.error < 0.2
+    assert done.tried
+    users = list(done.observations.labels["user"])
+    wanted = {"user": ["u007", "u149"], "item": [3, 79]}
+    got = done.at(wanted)
+    np.testing.assert_allclose(got, [X[7, 3], X[149, 79]], atol=0.5)
+    best = done.top(3, mode="item")
+    row = users.index("u007")
+    assert set(best.labels[row]) & set(np.argsort(-X[7])[:3])
+    with pytest.raises(MemoryError, match="not kept with its answer"):
+        done.completed
+    done.save(tmp_path / "model.npz")
+    again = tfl.Completion.load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.at(wanted), got)
+    assert again.observations.nnz == len(frame)
+    with pytest.raises(ValueError, match="got 'nobody', which the data do not have"):
+        again.at({"user": ["nobody"], "item": [3]})
+
+
+def test_a_run_on_files_goes_on_from_its_checkpoint(ratings, tmp_path):
+    pattern, _, _ = ratings
+    settings = dict(dims=["user", "item"], value="stars", rank=2)
+    whole = tfl.complete(pattern, **settings)
+    place = tmp_path / "run.ckpt"
+    short = tfl.complete(pattern, **settings, checkpoint=place, max_iter=1)
+    assert short.status is tfl.Status.ITERATIONS
+    rest = tfl.complete(pattern, **settings, checkpoint=place, resume=True)
+    np.testing.assert_array_equal(rest.factors[0], whole.factors[0])
+    assert rest.iterations == whole.iterations
+
+
+def test_what_blocks_cannot_do_is_said(ratings):
+    pattern, _, _ = ratings
+    settings = dict(dims=["user", "item"], value="stars")
+    with pytest.raises(ValueError, match="method 'bayes' needs all observations in memory"):
+        tfl.complete(pattern, **settings, method="bayes")
+    with pytest.raises(ValueError, match="error_bars needs all observations in memory"):
+        tfl.complete(pattern, **settings, error_bars=0.9)
+    with pytest.raises(ValueError, match="candidates means nothing"):
+        tfl.complete(pattern, **settings, candidates=["means"])
+
+
+def test_few_rows_of_files_are_completed_as_a_table(tmp_path, rng):
+    frame = table(rng)
+    frame.to_parquet(tmp_path / "a.parquet")
+    done = tfl.complete(str(tmp_path / "a.parquet"), dims=["user", "week"], value="stars", method="halrtc", max_iter=2)
+    assert list(done.completed.columns) == ["user", "week", "stars"]
+    assert len(done.completed) == frame.user.nunique() * frame.week.nunique()
+    again = tfl.complete(frame, dims=["user", "week"], value="stars", method="halrtc", max_iter=2)
+    assert len(again.completed) == len(done.completed)
+
+
+def test_top_leaves_out_what_is_known(rng):
+    X = rng.random((6, 9))
+    T = X.copy()
+    T[:, ::2] = np.nan
+    done = tfl.complete(T, method="halrtc", max_iter=3)
+    best = done.top(9, mode=1)
+    assert best.labels is None
+    full = done.full
+    for i in range(6):
+        there = best.indices[i][best.indices[i] >= 0]
+        assert set(there) == {0, 2, 4, 6, 8}
+        assert (np.diff(full[i, there]) <= 0).all()
+    assert (done.top(2, mode=1, new=False).values >= done.top(2, mode=1).values).all()
+    with pytest.raises(ValueError, match="k must be"):
+        done.top(0, mode=1)
