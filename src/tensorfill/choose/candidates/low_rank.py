@@ -210,7 +210,9 @@ class LowRank(Candidate):
             return first
         start = mend(kept, first.state.factors)
         left = None if run.seconds is None else max(run.seconds - first.history.rows[-1].seconds, 1e-9)
-        steps = min(max(-(-first.best_iteration // LAST), LAST), last_steps or longest)
+        steps = min(-(-first.best_iteration // LAST), last_steps or longest)
+        if isinstance(solver, LBFGSB) and first.best_iteration < LAST:  # a quarter of few bursts: as many shorter ones
+            solver, steps = replace(solver, burst=solver.burst // LAST), first.best_iteration
         last = _run(Fit(problem, solver, start), Stopping(max_iter=steps, tol=0.0, seconds=left), rng, run)
         status = last.status if last.status in ENDED_EARLY else first.status
         return Outcome(last.state, status, first.history, first.best_iteration)
