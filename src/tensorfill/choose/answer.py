@@ -74,8 +74,8 @@ def trial_error(candidate: Field | Continuation, obs: Observations, facts: Facts
 def from_contest(contest: Contest, decision: Decision, run: Run, method: str) -> Completion:
     """The winner, or the parts of the blend, fitted to everything."""
     obs, facts = contest.obs, contest.facts
-    count = len(decision.entries)
-    fits = [e.candidate.fit(obs, facts, _part(run, k, count)) for k, e in enumerate(decision.entries)]
+    parts = _sharing(decision)
+    fits = [part.fit(obs, facts, _part(run, k, len(parts))) for k, part in enumerate(parts)]
     heaviest = int(np.argmax([decision.weight_of(e, contest) for e in decision.entries]))
     done = _completion(fits[heaviest], obs, facts, run, method)
     answer = fits[0].answer if len(fits) == 1 else _blend(contest, decision, [f.answer for f in fits])
@@ -124,6 +124,12 @@ def _part(run: Run, k: int, parts: int) -> Run:
     """How to fit part k: a share of the time, a section of its own in the checkpoint."""
     seconds = None if run.seconds is None else run.seconds / (parts - k)
     return replace(run, seconds=seconds, checkpoint=run.section(str(k)))
+
+
+def _sharing(decision: Decision) -> list[Candidate]:
+    """The parts of a blend, those of one family sharing its work."""
+    parts = [e.candidate for e in decision.entries]
+    return [part.among(sum(type(other) is type(part) for other in parts)) for part in parts]
 
 
 def _blend(contest: Contest, decision: Decision, answers: list[Answer]) -> Blend:
