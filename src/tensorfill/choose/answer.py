@@ -28,6 +28,7 @@ from tensorfill.solvers.fit import ENDED_EARLY
 
 Array = NDArray[Any]
 
+SHARED = 0.5  # of the budget of trials: as long may several of one family take to fit to everything
 TOLD_BY = 0.04  # share of the known entries of a field that are hidden once to tell how good it is
 
 
@@ -74,7 +75,7 @@ def trial_error(candidate: Field | Continuation, obs: Observations, facts: Facts
 def from_contest(contest: Contest, decision: Decision, run: Run, method: str) -> Completion:
     """The winner, or the parts of the blend, fitted to everything."""
     obs, facts = contest.obs, contest.facts
-    parts = _sharing(decision)
+    parts = _sharing(contest, decision)
     fits = [part.fit(obs, facts, _part(run, k, len(parts))) for k, part in enumerate(parts)]
     heaviest = int(np.argmax([decision.weight_of(e, contest) for e in decision.entries]))
     done = _completion(fits[heaviest], obs, facts, run, method)
@@ -126,10 +127,12 @@ def _part(run: Run, k: int, parts: int) -> Run:
     return replace(run, seconds=seconds, checkpoint=run.section(str(k)))
 
 
-def _sharing(decision: Decision) -> list[Candidate]:
-    """The parts of a blend, those of one family sharing its work."""
+def _sharing(contest: Contest, decision: Decision) -> list[Candidate]:
+    """The parts of a blend, those of one family together not much longer than the trials: what they draw is averaged."""
     parts = [e.candidate for e in decision.entries]
-    return [part.among(sum(type(other) is type(part) for other in parts)) for part in parts]
+    family = [sum(type(other) is type(part) for other in parts) for part in parts]
+    longest = SHARED * contest.budget
+    return [p if n == 1 else p.shorter(contest.facts, longest / n) for p, n in zip(parts, family, strict=True)]
 
 
 def _blend(contest: Contest, decision: Decision, answers: list[Answer]) -> Blend:

@@ -76,6 +76,7 @@ def _decide(contest: Contest, *, one: bool) -> Decision:
     """The best candidate (if `one`), or the blend of the best that beats it on entries neither was fitted to; the means
     unless that is better than they are by more than chance.
     """
+    contest.soften(contest.ranking()[:PARTS])
     ranking = contest.ranking()
     best = single(ranking[0])
     if ranking[0].candidate.name == YARDSTICK:  # none alone is better: what a blend of such gains is chance

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -87,6 +87,7 @@ class Contest:
         self.truth = np.concatenate([f.aside.values.astype(np.float64) for f in self.folds])
         self.kinds = np.concatenate([f.kinds for f in self.folds])
         self.weight = np.concatenate([loss_weights(f.aside, self.obs, self.facts) for f in self.folds])
+        self._plain = self.weight  # as it was before any was softened
         self.judges = np.random.default_rng([self.run.seed, 4]).random(len(self.truth)) < JUDGE
         if self.judges.all() or not self.judges.any():
             self.judges[: max(1, len(self.judges) // 2)] = True
@@ -194,6 +195,17 @@ class Contest:
         loss = self.judge.nll(truth, x)
         return np.where(np.isfinite(loss), loss, 1e300) * weight / self.weight.mean()
 
+    def soften(self, entries: Sequence[Entry]) -> None:
+        """Entries that most of these miss by far tell candidates apart by chance: where the middle one of their losses
+        is above its mean, it counts as the mean. For those that choose; the error that is reported counts all alike.
+        Numbers with two ends cannot be missed by far.
+        """
+        if self.judge is None and entries and not np.isfinite(ends(self.facts)).all():
+            self.weight = self._plain[: len(self.weight)].copy()
+            middle = np.median([self.losses(e.predictions) for e in entries], axis=0)
+            far = self.judges & (middle > middle[self.judges].mean())
+            self.weight[far] *= middle[self.judges].mean() / middle[far]
+
     def loss(self, entry: Entry) -> float:
         """Mean over the entries that choose, of the folds it ran on."""
         return float(self.losses(entry.predictions)[self.judges[: len(entry.predictions)]].mean())
@@ -219,7 +231,7 @@ class Contest:
         """Would predictions `x` have no part in any blend with those of the leader, in any kind of gap, (k,) each?
 
         With errors a of the leader and b of these, the best share of b is (aa - ab) / (aa + bb - 2 ab), and each part
-        of it saves aa - ab: nothing, if that is within chance of zero, or a trifle.
+        of it saves aa - ab: nothing, if that and a standard error more is below zero, or a trifle.
         """
         here, w = self.judges[: len(x)], self.weight[: len(x)]
         if self.judge is not None:  # nothing is blended there
@@ -230,8 +242,9 @@ class Contest:
         for group in (g for g in groups if g is here or int(np.count_nonzero(g)) >= ENOUGH):
             save = (w * a * (a - b))[group]
             apart, own = (w * (a - b) ** 2)[group].mean(), (w * a**2)[group].mean()
-            part = min(save.mean() / apart, 1.0) if apart > 0 else 0.0
-            if save.mean() > save.std() / np.sqrt(len(save)) and part * save.mean() > TRIFLE * own:
+            most = save.mean() + save.std() / np.sqrt(len(save))
+            part = min(most / apart, 1.0) if apart > 0 else 0.0
+            if most > 0 and part * most > TRIFLE * own:
                 return False
         return True
 

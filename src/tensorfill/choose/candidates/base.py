@@ -82,10 +82,6 @@ class Candidate:
         """A variant that takes about `seconds` at most, for the contest alone, where there is one; else itself."""
         return self
 
-    def among(self, count: int) -> Candidate:
-        """A variant for a blend in which so many of its family have a part, where it can do with less; else itself."""
-        return self
-
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         """The answer from these observations."""
         raise NotImplementedError

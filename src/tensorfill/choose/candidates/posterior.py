@@ -84,9 +84,6 @@ class PosteriorMean(Candidate):
         draws = int(seconds / (1.5 * self.step_cost(facts)))
         return replace(self, draws=max(FEWEST_DRAWS, min(self.draws, draws)))
 
-    def among(self, count: int) -> Candidate:  # draws of all of them are averaged
-        return replace(self, draws=max(FEWEST_DRAWS, self.draws // count))
-
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         units = None if self.standardise is None else Units.of_slices(obs, self.standardise)
         data = obs if units is None else units.take_out(obs)
