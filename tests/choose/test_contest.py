@@ -198,9 +198,21 @@ def test_what_adds_nothing_to_the_leader_is_known(contest):
     noise = rng.standard_normal((3, len(truth))) * truth.std()
     leader = truth + 0.1 * noise[0]
     assert contest.adds_nothing(leader, leader)  # the same again
-    assert contest.adds_nothing(leader + 0.3 * noise[1], leader)  # the same with more noise
+    assert contest.adds_nothing(truth + 0.15 * noise[0] + 0.01 * noise[1], leader)  # the same errors, only larger
     assert not contest.adds_nothing(truth + 0.12 * noise[2], leader)  # worse, but its errors are its own
     assert not contest.adds_nothing(truth + 0.05 * noise[0], leader)  # better
+
+
+def test_entries_that_most_miss_by_far_count_less(contest):
+    entries = contest.ranking()[:4]
+    plain = contest.weight
+    middle = np.median([contest.losses(e.predictions) for e in entries], axis=0)
+    far = middle > middle[contest.judges].mean()
+    assert far.any()
+    with contest.softened(entries):
+        np.testing.assert_array_equal(contest.weight[~far], plain[~far])
+        np.testing.assert_allclose((middle * contest.weight / plain)[far], middle[contest.judges].mean())
+    assert contest.weight is plain
 
 
 def test_few_go_on_to_all_folds_and_the_means_are_among_them(contest):

@@ -128,7 +128,7 @@ def _part(run: Run, k: int, parts: int) -> Run:
 
 
 def _sharing(contest: Contest, decision: Decision) -> list[Candidate]:
-    """The parts of a blend, those of one family together not much longer than the trials: what they draw is averaged."""
+    """The parts of a blend, those of one family in no more time than trials take: draws are averaged."""
     parts = [e.candidate for e in decision.entries]
     family = [sum(type(other) is type(part) for other in parts) for part in parts]
     longest = SHARED * contest.budget

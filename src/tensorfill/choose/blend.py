@@ -23,6 +23,7 @@ HALVES = 4  # cross-fits by which a blend must prove itself
 # the sets of `bench choose` that constants are set on: 1.028 times the error of the best with hardly any (one blend of
 # two dozen was far off), 1.015 with 500, 1.012 with 2000; but where much is held out, fitted weights gain.
 DRAW = 500
+LIKELY = 0.5  # standard errors by which what all entries say must be ahead of what they say with far misses softened
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +48,14 @@ class Decision:
 
 
 def decide(contest: Contest, *, one: bool = False) -> Decision:
-    """What the contest says, and for slices never seen, of which it may have no example, only who knows of such."""
+    """What the contest says, by entries of which those missed by far count less, unless all alike say it is worse. For
+    slices never seen, of which it may have no example, only who knows of such.
+    """
     decision = _decide(contest, one=one)
+    with contest.softened(contest.ranking()[:PARTS]):
+        soft = _decide(contest, one=one)
+    if not contest.ahead(decision.predict(contest), soft.predict(contest), LIKELY):
+        decision = soft
     unseen = len(GAPS) - 1
     example = np.count_nonzero(contest.judges & (contest.kinds == unseen)) >= ENOUGH
     if example or GAPS[unseen] not in contest.facts.gaps:
@@ -76,7 +83,6 @@ def _decide(contest: Contest, *, one: bool) -> Decision:
     """The best candidate (if `one`), or the blend of the best that beats it on entries neither was fitted to; the means
     unless that is better than they are by more than chance.
     """
-    contest.soften(contest.ranking()[:PARTS])
     ranking = contest.ranking()
     best = single(ranking[0])
     if ranking[0].candidate.name == YARDSTICK:  # none alone is better: what a blend of such gains is chance

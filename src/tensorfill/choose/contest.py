@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -87,7 +88,6 @@ class Contest:
         self.truth = np.concatenate([f.aside.values.astype(np.float64) for f in self.folds])
         self.kinds = np.concatenate([f.kinds for f in self.folds])
         self.weight = np.concatenate([loss_weights(f.aside, self.obs, self.facts) for f in self.folds])
-        self._plain = self.weight  # as it was before any was softened
         self.judges = np.random.default_rng([self.run.seed, 4]).random(len(self.truth)) < JUDGE
         if self.judges.all() or not self.judges.any():
             self.judges[: max(1, len(self.judges) // 2)] = True
@@ -195,16 +195,20 @@ class Contest:
         loss = self.judge.nll(truth, x)
         return np.where(np.isfinite(loss), loss, 1e300) * weight / self.weight.mean()
 
-    def soften(self, entries: Sequence[Entry]) -> None:
+    @contextmanager
+    def softened(self, entries: Sequence[Entry]) -> Iterator[None]:
         """Entries that most of these miss by far tell candidates apart by chance: where the middle one of their losses
-        is above its mean, it counts as the mean. For those that choose; the error that is reported counts all alike.
-        Numbers with two ends cannot be missed by far.
+        is above its mean, it counts as the mean. Numbers with two ends cannot be missed by far.
         """
-        if self.judge is None and entries and not np.isfinite(ends(self.facts)).all():
-            self.weight = self._plain[: len(self.weight)].copy()
+        plain = self.weight
+        if self.judge is None and not np.isfinite(ends(self.facts)).all():
             middle = np.median([self.losses(e.predictions) for e in entries], axis=0)
-            far = self.judges & (middle > middle[self.judges].mean())
-            self.weight[far] *= middle[self.judges].mean() / middle[far]
+            mean = middle[self.judges].mean()
+            self.weight = np.where(middle > mean, plain * mean / np.maximum(middle, mean), plain)
+        try:
+            yield
+        finally:
+            self.weight = plain
 
     def loss(self, entry: Entry) -> float:
         """Mean over the entries that choose, of the folds it ran on."""
@@ -222,10 +226,14 @@ class Contest:
         """Are predictions `a` better than `b` by more than chance? Paired, on the entries that choose: less loss in the
         mean, and by `sure` standard errors, of the mean or of how often (a few huge losses blur any mean).
         """
-        gain = (self.losses(b) - self.losses(a))[self.judges]
-        clear = gain.mean() > sure * gain.std() / np.sqrt(len(gain))
+        gain, clear = (self.losses(b) - self.losses(a))[self.judges], self.ahead(a, b, sure)
         often = np.count_nonzero(gain > 0) - np.count_nonzero(gain < 0) > sure * np.sqrt(len(gain))
         return bool(gain.mean() > 0 and (clear or often))
+
+    def ahead(self, a: Array, b: Array, sure: float) -> bool:
+        """Do predictions `a` lose less than `b` in the mean, by more than `sure` standard errors?"""
+        gain = (self.losses(b) - self.losses(a))[self.judges]
+        return bool(gain.mean() > sure * gain.std() / np.sqrt(len(gain)))
 
     def adds_nothing(self, x: Array, leader: Array) -> bool:
         """Would predictions `x` have no part in any blend with those of the leader, in any kind of gap, (k,) each?
