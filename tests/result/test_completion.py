@@ -1,5 +1,7 @@
 """The result: types, exactness, disk, other libraries."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -60,6 +62,16 @@ def test_save_and_load_with_every_prior(name, tmp_path):
     assert np.array_equal(again.completed, done.completed)
     assert np.array_equal(again.history["value"], done.history["value"])
     assert again.settings == done.settings
+
+
+def test_uneven_positions_are_saved_too(tmp_path):
+    obs = tfl.Observations.from_dense(np.where(np.eye(8) > 0, np.nan, np.arange(64.0).reshape(8, 8)))
+    at = np.array([0, 1, 2, 3, 10, 11, 12, 20.0])
+    done = tfl.complete(dataclasses.replace(obs, positions=(None, at)), method="halrtc")
+    done.save(tmp_path / "run.npz")
+    first, second = tfl.Completion.load(tmp_path / "run.npz").observations.positions
+    assert first is None
+    np.testing.assert_array_equal(second, at)
 
 
 def test_load_refuses_other_files(tmp_path):

@@ -44,6 +44,7 @@ def save(done: Completion, path: str | Path) -> None:
         arrays["given"] = np.ma.getdata(array)[obs.mask]
     if done.bars is not None:
         arrays["bars"] = done.bars.half
+    arrays |= {f"positions/{n}": at for n, at in enumerate(obs.positions or ()) if at is not None}
     if isinstance(obs, Extract):
         arrays |= {f"counts/{n}": count for n, count in enumerate(obs.counts)}
         arrays |= {f"labels/{d}": _packed(axis) for d, axis in obs.labels.items()}
@@ -143,11 +144,17 @@ def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observation
     ):
         msg = f"its coordinates are not those of a tensor of shape {shape}"
         raise ValueError(msg)
+    places = tuple(arrays.get(f"positions/{n}") for n in range(len(shape)))
+    positions = places if any(at is not None for at in places) else None
+    for at, length in zip(places, shape, strict=True):
+        if at is not None and (at.shape != (length,) or at.dtype.kind != "f" or not np.isfinite(at).all()):
+            msg = f"its positions are not {length} numbers"
+            raise ValueError(msg)
     if meta.get("whole") is not None:
         counts = tuple(arrays[f"counts/{n}"] for n in range(len(shape)))
         labels = {d: _unpacked(arrays[f"labels/{d}"]) for d in dims if f"labels/{d}" in arrays}
-        return Extract(shape, indices, values, weights, dims, None, None, int(meta["whole"]), counts, labels)
-    obs = Observations(shape, indices, values, weights, dims)
+        return Extract(shape, indices, values, weights, dims, None, positions, int(meta["whole"]), counts, labels)
+    obs = Observations(shape, indices, values, weights, dims, positions=positions)
     if "given" not in arrays:
         return obs
     array = np.zeros(obs.shape, dtype=arrays["given"].dtype)
