@@ -68,6 +68,9 @@ class Owned:
 def solve_block(block: Block, rule: Rule, own: Owned) -> tuple[None, Any]:
     """(nothing, the new rows), or (nothing, (G, h)) where rows are tied."""
     rows, R = own.A.shape
+    own = Owned(
+        np.array(own.A), own.at, np.array(own.q)
+    )  # what was sent is read-only, and compiled loops tell it apart
     piece = _Piece(block, rule, own)
     if rule.tied:
         G, h = np.empty((rows, R, R)), np.empty((rows, R))

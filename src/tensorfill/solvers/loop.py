@@ -104,6 +104,11 @@ def run(
             raise
         status = Status.INTERRUPTED
         rng.bit_generator.state = memory.drawn  # a step cut short has drawn numbers that must be drawn again
+    except Exception:  # a cluster that is gone, a disk that is full: what there is can be gone on from
+        if place and memory is not None:
+            rng.bit_generator.state = memory.drawn
+            save(place, replace(memory, seconds=clock.now(), status=None), fingerprint, rng)
+        raise
     memory = replace(memory, seconds=clock.now(), status=None if ended in RESUMABLE else ended)
     if place:
         save(place, memory, fingerprint, rng)

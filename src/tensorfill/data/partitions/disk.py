@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,21 +155,22 @@ class DiskPartitions(Partitions):
             where, values, weights = self.store.read(f"m{mode}-{number}", values=self.dtype)
             order = sorted_order(where, mode)
             where = where[order]
-            self._refuse_repeats(where)
+            refuse_repeats(where, self.extract.dims, self.extract.labels)
             self.store.write(f"m{mode}-{number}", where, values[order], None if weights is None else weights[order])
         self.copies.add(mode)
 
-    def _refuse_repeats(self, where: Array) -> None:
-        same = np.flatnonzero((where[1:] == where[:-1]).all(axis=1))
-        if len(same):
-            labels = self.extract.labels
-            at = zip(self.extract.dims, where[same[0]], strict=True)
-            key = ", ".join(f"{d}={labels[d][i] if d in labels else int(i)}" for d, i in at)
-            msg = f"the entry ({key}) appears more than once; keep one row for each entry."
-            raise ValueError(msg)
-
     def close(self) -> None:
         self.store.remove()
+
+
+def refuse_repeats(where: Array, dims: Sequence[str], labels: Mapping[str, Any]) -> None:
+    """A sentence for coordinates (n, N), sorted, that are there more than once."""
+    same = np.flatnonzero((where[1:] == where[:-1]).all(axis=1))
+    if len(same):
+        at = zip(dims, where[same[0]], strict=True)
+        key = ", ".join(f"{d}={labels[d][i] if d in labels else int(i)}" for d, i in at)
+        msg = f"the entry ({key}) appears more than once; keep one row for each entry."
+        raise ValueError(msg)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +230,7 @@ def fill(
         if len(piece.axes) != store.ndim:
             msg = f"all files must have the same modes; got {store.ndim} and {len(piece.axes)}."
             raise ValueError(msg)
-        _check(piece, store.rows)
+        check_piece(piece, store.rows)
         where = np.empty((len(piece.values), store.ndim), dtype=np.int32)
         for n, ((labels, which), numbering) in enumerate(zip(piece.axes, numberings, strict=True)):
             where[:, n] = which if labels is None or numbering is None else numbering.codes(labels, which)
@@ -264,7 +265,7 @@ def _filled(
     return Filled(store, tuple(numberings), tuple(lengths), labels, tuple(ranks), names)
 
 
-def _check(piece: Piece, before: int) -> None:
+def check_piece(piece: Piece, before: int) -> None:
     """A sentence for values that are not finite, and for weights that are no weights."""
     bad = np.flatnonzero(~np.isfinite(piece.values))
     if len(bad):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -13,6 +14,7 @@ from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import budget
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions.base import Partitions
+from tensorfill.data.partitions.cluster import active_client, on_cluster, read_chunk, read_file, read_frame
 from tensorfill.data.partitions.disk import Filled, Tell, fill
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.pieces import (
@@ -62,12 +64,21 @@ def opened(
         if columns is None and any(is_table(f) for f in files):
             msg = f'the columns of {files[0]} must be named: complete(..., dims=["user", "item"], value="stars").'
             raise ValueError(msg)
+        client = active_client()
+        if client is not None:
+            pieces = [client.submit(read_file, os.path.abspath(f), columns, pure=False) for f in files]
+            return _with_workers(client, pieces, columns, dims, draw, large)
         return _made(_file_pieces(files, columns), columns, dims, draw, tell, large)
     if kind == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"):
         if columns is None:
             msg = 'the columns of a Dask table must be named: complete(table, dims=["user", "item"], value="stars").'
             raise ValueError(msg)
         columns.check([str(c) for c in data.columns])
+        client = active_client()
+        if client is not None:
+            tables = client.compute(data.to_delayed())
+            pieces = [client.submit(read_frame, table, columns, pure=False) for table in tables]
+            return _with_workers(client, pieces, columns, dims, draw, large)
         return _made(_frame_pieces(data, columns), columns, dims, draw, tell, large)
     if columns is not None and kind == "pandas":
         from tensorfill.data.frames import from_pandas
@@ -130,6 +141,22 @@ def few(filled: Filled, columns: Columns | None) -> Observations:
     return made if source is None else with_positions(made)
 
 
+def _with_workers(
+    client: Any,
+    pieces: Sequence[Any],
+    columns: Columns | None,
+    dims: Sequence[str] | None,
+    draw: Draw | None,
+    large: int,
+    shape: Sequence[int] | None = None,
+) -> Observations | Partitions:
+    """Blocks with the workers of a cluster; here, if they are few."""
+    there = on_cluster(client, pieces, dims, shape)
+    if there.count <= large:
+        return few(fill(there.local(), dims, shape=shape), columns)
+    return there.partitions(draw or Draw())
+
+
 def _file_pieces(files: Sequence[str], columns: Columns | None) -> Iterator[Piece]:
     for file in files:
         yield from pieces_of(file, columns)
@@ -166,6 +193,13 @@ def _from_chunks(
             part = np.asarray(array.blocks[place].compute(scheduler="threads"))
             yield from dense_piece(part, [int(s[i]) for s, i in zip(starts, place, strict=True)])
 
+    client = active_client()
+    if client is not None:
+        starts = [np.concatenate([[0], np.cumsum(c)[:-1]]).astype(int) for c in array.chunks]
+        corners = [[int(s[i]) for s, i in zip(starts, place, strict=True)] for place in np.ndindex(array.numblocks)]
+        chunks = client.compute(list(array.to_delayed().ravel()))
+        there = [client.submit(read_chunk, c, corner, pure=False) for c, corner in zip(chunks, corners, strict=True)]
+        return _with_workers(client, there, None, names, draw, large, array.shape)
     filled = fill(pieces(), names, shape=array.shape, tell=tell)
     if array is not data:
         filled.labels.update({str(d): data.indexes[d].to_numpy() for d in data.dims if d in data.indexes})

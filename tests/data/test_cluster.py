@@ -1,0 +1,147 @@
+"""Blocks with the workers of a real Dask cluster of processes: the same numbers, and what happens when one dies."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+import tensorfill.data.partitions.opening as opening
+from tensorfill.data.memory import limited
+from tensorfill.data.partitions.cluster import ClusterError, ClusterPartitions
+from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.memory import in_memory
+from tensorfill.interelement.quadratic import penalties
+from tensorfill.partitioned import Partitioned
+from tensorfill.solvers.newton import Newton
+
+distributed = pytest.importorskip("distributed", reason="a cluster needs distributed: pip install 'tensorfill[dask]'")
+pytest.importorskip("pyarrow")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are killed on purpose
+
+DIMS = ["user", "item", "week"]
+
+
+@pytest.fixture
+def client():
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster, timeout="2s") as found,
+    ):
+        yield found
+
+
+@pytest.fixture
+def frame():
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    where = np.unique(np.stack([rng.integers(n, size=2500) for n in (60, 30, 6)], axis=1), axis=0)
+    rng.shuffle(where)
+    A, B, C = (rng.uniform(0.5, 2, (n, 2)) for n in (60, 30, 6))
+    x = (A[where[:, 0]] * B[where[:, 1]] * C[where[:, 2]]).sum(axis=1)
+    table = pd.DataFrame(where, columns=DIMS)
+    table["user"] = [f"u{i}" for i in where[:, 0]]
+    return table.assign(n=rng.poisson(x).astype(float))
+
+
+@pytest.fixture
+def many(monkeypatch):
+    monkeypatch.setattr(opening.opened, "__kwdefaults__", {**opening.opened.__kwdefaults__, "large": 100})
+
+
+def workers_and_memory_agree(frame):
+    import dask.dataframe as dd
+
+    table = dd.from_pandas(frame, npartitions=3, sort=False)
+    there = opening.opened(table, dims=DIMS, value="n", large=100, draw=Draw(held=0.1))
+    assert isinstance(there, ClusterPartitions)
+    assert len(there.edges(0)) > 3
+    codes = [{label: k for k, label in enumerate(there.extract.labels[d])} for d in DIMS]
+    where = np.stack([frame[d].map(code) for d, code in zip(DIMS, codes, strict=True)], axis=1)
+    here = in_memory(tfl.Observations.from_coo(where, frame.n, there.shape, dims=DIMS), Draw(held=0.1))
+    assert there.digest == here.digest
+    rng = np.random.default_rng(0)
+    start = [rng.uniform(0.5, 1.5, (n, 3)) for n in there.shape]
+    settings = dict(prior="poisson", dtype=np.float64, interelement=penalties(3, {2: 1.0}, 0.1), quiet=True)
+    one, two = (Partitioned.on_blocks(parts, 3, **settings) for parts in (here, there))
+    (value, grads), (other, others) = (p.value_and_grad(start) for p in (one, two))
+    assert other == pytest.approx(value, rel=1e-12)
+    for G, H in zip(grads, others, strict=True):
+        np.testing.assert_allclose(H, G, rtol=1e-10, atol=1e-10 * np.abs(G).max())
+    states = []
+    for problem in (one, two):
+        state = Newton().init(problem, start, rng)
+        states.append(Newton().step(problem, state, rng))
+    assert states[1].value == pytest.approx(states[0].value, rel=1e-10)
+
+
+def a_worker_killed_in_mid_run_is_survived(client, frame):
+    import dask.dataframe as dd
+
+    killed = []
+
+    def kill(state, history):
+        if len(history) == 2 and not killed:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    table = dd.from_pandas(frame, npartitions=3, sort=False)
+    settings = dict(dims=DIMS, value="n", rank=2, max_iter=3)
+    done = tfl.complete(table, **settings, callback=kill)
+    assert killed
+    assert done.iterations == 3
+    whole = tfl.complete(table, **settings)
+    np.testing.assert_allclose(done.factors[0], whole.factors[0], rtol=1e-8, atol=1e-10)
+    return whole
+
+
+def dask_arrays_and_files_go_to_the_workers(frame, tmp_path):
+    import dask.array as da
+
+    rng = np.random.default_rng(1)
+    T = np.where(rng.random((20, 15)) < 0.6, rng.normal(size=(20, 15)), np.nan)
+    array = da.from_array(T, chunks=(7, 15))
+    with limited("1kB"):
+        parts = opening.opened(array, draw=Draw(held=0.0))
+    assert isinstance(parts, ClusterPartitions)
+    assert parts.digest == in_memory(tfl.Observations.from_dense(T), Draw(held=0.0)).digest
+    for k in range(2):
+        frame[k::2].to_parquet(tmp_path / f"half{k}.parquet")
+    files = opening.opened(str(tmp_path / "half*.parquet"), dims=DIMS, value="n")
+    assert isinstance(files, ClusterPartitions)
+    assert files.extract.nnz == len(frame)
+
+
+def a_dead_scheduler_leaves_a_checkpoint(client, frame, tmp_path, whole):
+    frame.to_parquet(tmp_path / "a.parquet")
+    place, settings = tmp_path / "run.ckpt", dict(dims=DIMS, value="n", rank=2, max_iter=3)
+
+    def end(state, history):
+        if len(history) == 2:
+            client.cluster.close(timeout=5)
+
+    with pytest.raises(ClusterError, match="go on from the checkpoint"):
+        tfl.complete(str(tmp_path / "a.parquet"), **settings, checkpoint=place, callback=end)
+    client.close(timeout=1)
+    rest = tfl.complete(str(tmp_path / "a.parquet"), **settings, checkpoint=place, resume=True)  # without a cluster
+    assert rest.iterations == 3
+    np.testing.assert_allclose(rest.factors[0], whole.factors[0], rtol=1e-8, atol=1e-10)
+
+
+def test_a_cluster_of_processes(client, frame, tmp_path, many):
+    """One test for all, since starting a cluster takes longer than what it does here."""
+    workers_and_memory_agree(frame)
+    dask_arrays_and_files_go_to_the_workers(frame, tmp_path)
+    whole = a_worker_killed_in_mid_run_is_survived(client, frame)
+    a_dead_scheduler_leaves_a_checkpoint(client, frame, tmp_path, whole)
+
+
+def test_without_a_client_dask_tables_are_read_here(frame, many):
+    dd = pytest.importorskip("dask.dataframe")
+    table = dd.from_pandas(frame, npartitions=3, sort=False)
+    parts = opening.opened(table, dims=DIMS, value="n")
+    assert not isinstance(parts, ClusterPartitions)
+    assert parts.extract.nnz == len(frame)
+    parts.close()
