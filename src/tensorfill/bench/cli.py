@@ -192,6 +192,35 @@ def paper(
     console.end(report, [page])
 
 
+@app.command("sptc-study")
+def sptc_study(
+    images: Images,
+    out: Out = "out/sptc-study",
+    names: Annotated[str, typer.Option(metavar="a,b", help="Which pictures of the folder, by name.")] = "house,tree",
+    rates: Annotated[str, typer.Option(metavar="60,90", help="Percent missing.")] = "60,80,95",
+    seeds: Annotated[str, typer.Option(metavar="0,1", help="Each gives a mask and a start.")] = "0,1",
+    only: Annotated[str | None, typer.Option(metavar="a,b", help="Of start, alpha, rho, epsilon, order.")] = None,
+    iterations: Annotated[int, typer.Option(metavar="K", min=1, help="Of each run; it is scored on the way.")] = 20_000,
+    again: Again = False,
+) -> None:
+    """Sptc with one thing changed at a time, and how far from print it is: OUT/sptc_study.csv, sptc_study.md.
+
+    A run that is in the CSV is not run again.
+    """
+    from tensorfill.bench import console
+    from tensorfill.bench.sptc_study import csv_file, run, summary
+
+    at, each = console.numbers("--rates", rates, float), console.numbers("--seeds", seeds, int)
+    asked, some = console.words(names), console.words(only)
+    report = console.carry_out(
+        "sptc-study",
+        out,
+        lambda bar: run(images, out, asked, at, each, some, bar, iterations=iterations, again=again),
+    )
+    console.show("Algorithm 3, one thing changed at a time", *summary(csv_file(out).rows()))
+    console.end(report, [f"{out}/sptc_study.{ending}" for ending in ("csv", "md")])
+
+
 @app.command()
 def holes(images: Images, out: Out = "out/holes", names: Names = None, again: Again = False) -> None:
     """Scratches, lines and holes in photographs, beside scikit-image and OpenCV: OUT/holes.csv, holes.md.

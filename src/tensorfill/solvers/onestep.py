@@ -17,9 +17,16 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-SLACK = 1e-5  # a rise of the objective by more than this share of what was gained so far is a collapse
-FIRST_MOVE = 1e-3  # alpha="auto" starts with steps this small, relative to the factors, and grows from there
-GROW, SHRINK, CREEP = 1.5, 0.5, 1.02
+# alpha="auto": Section 6 of the paper, "slowly incremented until the model collapses"
+FIRST_MOVE = 1e-3  # the first alpha tried moves a factor by this share of itself; it is doubled from there
+TRIAL = 25  # sweeps after which an alpha that has not collapsed is taken to work: collapses come in the first ten
+HALVINGS = 5  # of the bracket between what works and what collapses: the edge is known to 2.2 %
+# Of the edge, that alpha is: at the edge itself a run swings to and fro for good. Set on tree with 95 % missing, which
+# ends at 20.3 dB with the edge and at 20.9 with 0.85 of it
+MARGIN = 0.9
+MOST = 60  # doublings
+SLACK = 1e-4  # later, a rise of the objective by more than this share of what was gained so far is taken back
+SHRINK, CREEP = 0.5, 1.02
 
 
 @SOLVERS.register("onestep")
@@ -29,10 +36,12 @@ class OneStep(Solver):
 
     Parameters
     ----------
-    alpha : step size. "auto" automates the paper's advice: raise it until the model collapses, keep the last value
-        that worked; a sweep that collapses is taken back, so the answer is never the zero tensor
+    alpha : step size. "auto" does what the paper advises: from this start it is raised until the model collapses, and
+        nine tenths of the last value that worked are kept. Later a sweep that raises the objective is taken back and
+        its alpha halved, to creep up again: the answer is never the zero tensor
     epsilon : added to B_n (Algorithm 3, line 4); 0 for Algorithm 2
     project : keep factors >= 0, Eq. 17 (acalc); False for Algorithm 2
+    time : stop when the steps add up to this: the time of the gradient flow, the same whatever alpha is; None for never
     """
 
     monotone: ClassVar[bool] = False
@@ -40,10 +49,14 @@ class OneStep(Solver):
     alpha: float | str = "auto"
     epsilon: float = 0.0
     project: bool = False
+    time: float | None = None
 
     def __post_init__(self) -> None:
         if self.alpha != "auto" and not (isinstance(self.alpha, int | float) and self.alpha > 0):
             msg = f'alpha must be > 0 or "auto"; got {self.alpha!r}.'
+            raise ValueError(msg)
+        if self.time is not None and not self.time > 0:
+            msg = f"time must be > 0, or None for no limit; got {self.time!r}."
             raise ValueError(msg)
 
     def refuses(self, problem: Problem) -> str | None:
@@ -57,13 +70,39 @@ class OneStep(Solver):
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         state = super().init(problem, factors, rng)
-        alpha = self._first_alpha(problem, factors) if self.alpha == "auto" else float(self.alpha)
-        numbers = {"k": 0, "alpha": alpha, "collapsed_at": np.inf, "start": state.value}
+        alpha = self._edge(problem, factors, state.value) if self.alpha == "auto" else float(self.alpha)
+        numbers = {"k": 0, "alpha": alpha, "edge": alpha, "time": 0.0, "start": state.value}
         return State(state.arrays, numbers, state.value)
 
-    def _first_alpha(self, problem: Problem, factors: Sequence[Array]) -> float:
+    def _edge(self, problem: Problem, factors: Sequence[Array], start: float) -> float:
+        """The last alpha that works from these factors, less a margin: doubled until it fails, then by bisection."""
         G = self._gradient(problem, factors, 0)
-        return float(FIRST_MOVE * np.linalg.norm(factors[0]) / max(np.linalg.norm(G), np.finfo(np.float32).tiny))
+        works = float(FIRST_MOVE * np.linalg.norm(factors[0]) / max(np.linalg.norm(G), np.finfo(np.float32).tiny))
+        for _ in range(MOST):
+            if not self._survives(problem, factors, 2 * works, start):
+                break
+            works *= 2
+        collapses = 2 * works
+        for _ in range(HALVINGS):
+            middle = float(np.sqrt(works * collapses))
+            if self._survives(problem, factors, middle, start):
+                works = middle
+            else:
+                collapses = middle
+        alpha = MARGIN * works
+        while not self._survives(problem, factors, alpha, start) and alpha > 0:  # rarely, one between two that work
+            alpha *= SHRINK
+        return alpha
+
+    def _survives(self, problem: Problem, factors: Sequence[Array], alpha: float, start: float) -> bool:
+        """Does a trial with this alpha end with a model, and with a better one than it began with?"""
+        new = list(factors)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            for _ in range(TRIAL):
+                new = self._sweep(problem, new, alpha)
+                if not all(np.isfinite(A).all() and A.any() for A in new):
+                    return False
+            return problem.value(new) < start
 
     def _gradient(self, problem: Problem, factors: Sequence[Array], n: int) -> Array:
         """G_n = Y_(n) (B_n + epsilon) + S_n, Algorithm 3, lines 4 to 8, without forming B_n."""
@@ -95,23 +134,22 @@ class OneStep(Solver):
         return new
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
-        alpha, ceiling = state.numbers["alpha"], state.numbers["collapsed_at"]
+        alpha, k = state.numbers["alpha"], state.numbers["k"]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             new = self._sweep(problem, state.factors, alpha)
             value = problem.value(new)
-            if self.alpha == "auto":
-                # epsilon bends the direction a little, so that late in a run small rises are part of it
+            taken = alpha
+            if self.alpha == "auto" and k >= TRIAL:  # Section 6: the first sweeps have been tried and may rise
                 most = state.value + SLACK * max(state.numbers["start"] - state.value, 0.0)
-                while not (value <= most) and alpha > 0:
-                    ceiling = min(ceiling, alpha)
-                    alpha *= SHRINK
-                    new = self._sweep(problem, state.factors, alpha)
+                while not (value <= most) and taken > 0:
+                    taken *= SHRINK
+                    new = self._sweep(problem, state.factors, taken)
                     value = problem.value(new)
-                # "slowly incremented until the model collapses", Section 6: below the last collapse creep, else stride
-                alpha = min(alpha * GROW, 0.99 * ceiling) if alpha * GROW < ceiling else alpha * CREEP
-        return State(
-            pack(new), {**state.numbers, "k": state.numbers["k"] + 1, "alpha": alpha, "collapsed_at": ceiling}, value
-        )
+                alpha = min(taken * CREEP, state.numbers["edge"])
+        numbers = {"k": k + 1, "alpha": alpha, "time": state.numbers["time"] + taken}
+        return State(pack(new), {**state.numbers, **numbers}, value)
 
     def done(self, state: State, previous: State | None) -> Status | None:
-        return Status.COLLAPSED if any(not A.any() for A in state.factors) else None
+        if any(not A.any() for A in state.factors):
+            return Status.COLLAPSED
+        return Status.FINISHED if self.time is not None and state.numbers["time"] >= self.time else None
