@@ -197,7 +197,7 @@ def test_bad_files_get_a_sentence(tmp_path, rng):
         opened(pattern, dims=["user", "week"], value="star")
     with pytest.raises(ValueError, match="must be named"):
         opened(pattern)
-    with pytest.raises(FileNotFoundError, match="no file has such a name"):
+    with pytest.raises(FileError, match="no file has such a name"):
         files_of(str(tmp_path / "b*.parquet"))
     frame.loc[3, "user"] = None
     frame.to_parquet(tmp_path / "b.parquet")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.api import complete, settings_of
+from tensorfill.cli import blocks
 from tensorfill.cli.checks import (
     check_effort,
     check_numbers,
@@ -70,6 +71,7 @@ class Job:
     at: str | None = None
     fold: str | None = None
     max_memory: str | None = None
+    scheduler: str | None = None
     checkpoint: str | None = None
     resume: bool = False
     max_iter: int | None = None
@@ -89,6 +91,9 @@ class Job:
         with as_problem(BAD_USAGE):
             settings = self.settings()
             fold: Any = None if self.fold is None else mode_and_units(self.fold)
+            large = blocks.is_large(self)
+        if large:
+            return blocks.run(self, settings)
         with as_problem(BAD_DATA), noting(FileWarning, DataWarning) as notes:
             loaded = self.load()
             obs = loaded.observations()

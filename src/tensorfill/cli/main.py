@@ -83,6 +83,9 @@ def real(text: str) -> float:
 
 # Options that more than one command has
 Seed = Annotated[int, typer.Option(metavar="S", parser=whole, help="Everything random follows from it.")]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="A", help="Keep the data with the workers of this Dask scheduler (address, file).")
+]
 Effort = Annotated[
     str,
     typer.Option(metavar="quick|normal|best", help="How much is tried: quick for a look, best takes longest."),
@@ -103,7 +106,7 @@ def _asked(context: typer.Context) -> dict[str, Any]:
 @app.command()
 def complete(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="IN", help="File to complete; - for standard input.")],
+    source: Annotated[str, typer.Argument(metavar="IN", help="File, or 'parts/*.parquet'; - for standard input.")],
     out: Annotated[
         str,
         typer.Option("--out", "-o", metavar="OUT", help="Where to; its ending says the format. - for standard output."),
@@ -165,6 +168,7 @@ def complete(
     max_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Take no more, e.g. 4GB; half of what is free if not given.")
     ] = None,
+    scheduler: Scheduler = None,
     checkpoint: Annotated[str | None, typer.Option(metavar="F", help="Save the run there as it goes.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     max_iter: MaxIter = None,

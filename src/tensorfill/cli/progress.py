@@ -89,6 +89,10 @@ class Progress:
             left="" if left is None else f"{clock(left)} left",
         )
 
+    def reading(self, what: str, rows: int) -> None:
+        """News of data that are read in pieces."""
+        self.bar.update(self.task, description=f"{self.what}, {what}", iteration=f"{rows:,} rows", error="", left="")
+
     @staticmethod
     def _error(value: float, held_out: float) -> str:
         if math.isfinite(held_out):

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.formats.base import FileError
 from tensorfill.data.memory import words
 from tensorfill.data.partitions.base import BLOCK, Block, Partitions, Work, add, make_block, sorted_order
 from tensorfill.data.partitions.draw import Draw, Tally
@@ -54,7 +55,7 @@ class Store:
                 f"the temporary store in {self.path.parent} is full: {words(need + SPARE)} more are needed. Set TMPDIR "
                 "to a folder with room: about 70 bytes for each observation of a tensor of three modes."
             )
-            raise OSError(msg)
+            raise FileError(msg)
         for kind, array in (("i", indices), ("v", values), ("w", weights)):
             if array is not None:
                 with open(self.path / f"{name}.{kind}", "ab") as file:

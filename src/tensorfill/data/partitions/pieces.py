@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -78,7 +78,7 @@ def files_of(pattern: Any) -> list[str]:
         kind = "no file has such a name"
     if not found:
         msg = f"cannot read {text}: {kind}."
-        raise FileNotFoundError(msg)
+        raise FileError(msg)
     strange = [f for f in found if not f.lower().endswith(READS)]
     if strange:
         msg = f"cannot read {strange[0]} in pieces: its name must end in one of {' '.join(READS)}."
@@ -98,7 +98,7 @@ def rows_of(files: Sequence[str]) -> int | None:
         if not file.lower().endswith((".parquet", ".pq")):
             return None
         with naming(file, "read"):
-            total += _parquet(file).metadata.num_rows
+            total += parquet_file(file).metadata.num_rows
     return total
 
 
@@ -121,25 +121,40 @@ def pieces_of(file: str, columns: Columns | None) -> Iterator[Piece]:
 # --- tables -------------------------------------------------------------------------------------------------------
 
 
-def _parquet(file: str) -> Any:
+def parquet_file(file: str) -> Any:
+    """A Parquet file, opened."""
     return attempt_import("pyarrow.parquet", "reading Parquet", "pandas").ParquetFile(file)
 
 
 def _parquet_batches(file: str, columns: Columns) -> Iterator[Any]:
-    with _parquet(file) as opened:
+    with parquet_file(file) as opened:
         columns.check(opened.schema_arrow.names)
         yield from opened.iter_batches(batch_size=ROWS, columns=columns.names)
 
 
 def _csv(file: str, columns: Columns) -> Iterator[Any]:
+    return csv_batches(file, columns.names, columns.check)
+
+
+def csv_batches(file: str, names: Sequence[str], check: Callable[[Sequence[str]], None] | None = None) -> Iterator[Any]:
+    """The rows of some columns of a CSV file, a few at a time."""
     csv = attempt_import("pyarrow.csv", "reading a CSV file in pieces", "pandas")
     parse = csv.ParseOptions(delimiter="\t" if ".tsv" in file.lower() else ",")
-    with csv.open_csv(
-        file, csv.ReadOptions(block_size=2**25), parse, csv.ConvertOptions(strings_can_be_null=True)
-    ) as f:
-        columns.check(f.schema.names)
-        for batch in f:
-            yield batch.select(columns.names)
+    convert = csv.ConvertOptions(strings_can_be_null=True)
+    with csv.open_csv(file, csv.ReadOptions(block_size=2**25), parse, convert) as rows:
+        (check or _all_of(names))(rows.schema.names)
+        for batch in rows:
+            yield batch.select(list(names))
+
+
+def _all_of(names: Sequence[str]) -> Callable[[Sequence[str]], None]:
+    def check(there: Sequence[str]) -> None:
+        for name in names:
+            if name not in there:
+                msg = f"it has no column {name!r}; its columns are {', '.join(there)}."
+                raise FileError(msg)
+
+    return check
 
 
 def from_arrow(batch: Any, columns: Columns) -> Iterator[Piece]:

@@ -1,0 +1,143 @@
+"""`tensorfill complete` for data too large to be read at once: files in pieces; a model, or answers at some entries."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tensorfill.cli.checks import prior_of
+from tensorfill.cli.outputs import check_free
+from tensorfill.cli.progress import Progress
+from tensorfill.data.formats.output import naming
+from tensorfill.data.keeping import CheckpointWarning
+from tensorfill.data.observations import DENSE_LIMIT, DataWarning
+from tensorfill.data.optional import attempt_import
+from tensorfill.data.partitions.cluster import ClusterError
+from tensorfill.data.partitions.listed import ENDINGS, check_list, write_at
+from tensorfill.data.partitions.opening import LARGE
+from tensorfill.data.partitions.pieces import files_of, in_pieces, is_table, rows_of
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem, noting
+
+if TYPE_CHECKING:
+    from tensorfill.cli.job import Job
+
+TEXT = 2**27  # bytes of a text file from which on it is read in pieces: some five million lines
+MODEL = ".npz"
+REFUSED = ("mask", "report", "error_bars", "missing_value", "variable", "fold", "format")
+
+
+def is_large(job: Job) -> bool:
+    """Is the input a pattern of files, a folder of them, or one too large to be read at once?"""
+    source = job.source
+    if source == "-" or not in_pieces(source) or source.lower().rstrip("/").endswith((".npy", ".zarr")):
+        return False
+    if job.scheduler is not None or os.path.isdir(source) or (glob.has_magic(source) and not os.path.exists(source)):
+        return True
+    if not os.path.exists(source) or (is_table(source) and job.value is None):
+        return False
+    rows = rows_of([source]) if source.lower().endswith((".parquet", ".pq")) else None
+    return rows > LARGE if rows is not None else os.path.getsize(source) > TEXT
+
+
+def run(job: Job, settings: dict[str, Any]) -> int:
+    """The whole job; returns the exit code."""
+    with as_problem(BAD_USAGE):
+        target = _check(job)
+        if job.prior is not None:
+            settings["prior"] = prior_of(job.prior)
+    with as_problem(BAD_DATA), _workers(job), noting(DataWarning, CheckpointWarning) as notes:
+        done = _fit(job, files_of(job.source), settings)
+        if job.out.lower().endswith(MODEL):
+            with naming(job.out, "write"):
+                done.save(job.out)
+        if job.at is not None:
+            rows = write_at(done.at, done.observations, job.at, target, job.value or "value")
+            notes = [*notes, f"{rows:,} answers are in {target}"]
+        elif not job.out.lower().endswith(MODEL):
+            _write_all(done, job.out)
+    job.tell(done, notes)
+    return INTERRUPTED if done.status is Status.INTERRUPTED else OK
+
+
+def _check(job: Job) -> str:
+    """What cannot be had of data in blocks is refused; returns where answers to --at go."""
+    for name in REFUSED:
+        if getattr(job, name):
+            flag = "--" + name.replace("_", "-")
+            msg = f"{flag} needs all of the data in memory, and {job.source} is read in pieces; leave it out."
+            raise Problem(msg, BAD_USAGE)
+    is_model = job.out.lower().endswith(MODEL)
+    if not is_model and not job.out.lower().endswith(ENDINGS):
+        msg = f"-o must be a model, model{MODEL}, or a table, {' or '.join(ENDINGS)}; got {job.out}."
+        raise Problem(msg, BAD_USAGE)
+    target = job.out
+    if job.at is not None:
+        target = job.out[: -len(MODEL)] + ".at" + Path(job.at).suffix if is_model else job.out
+        check_list(job.at, target)
+        if not os.path.exists(job.at):
+            msg = f"cannot read {job.at}: there is no such file."
+            raise Problem(msg, BAD_DATA)
+    for path in {job.out, target, *([job.checkpoint] if job.checkpoint else [])}:
+        with naming(path, "write"):
+            check_free(path)
+    return target
+
+
+@contextmanager
+def _workers(job: Job) -> Iterator[None]:
+    """The cluster that --scheduler names, and its end as a sentence."""
+    if job.scheduler is None:
+        yield
+        return
+    distributed = attempt_import("distributed", "--scheduler", "dask")
+    where = {"scheduler_file": job.scheduler} if os.path.exists(job.scheduler) else {"address": job.scheduler}
+    with distributed.Client(**where, set_as_default=True):
+        try:
+            yield
+        except ClusterError as error:
+            raise Problem(str(error), BAD_DATA) from error
+
+
+def _fit(job: Job, files: list[str], settings: dict[str, Any]) -> Completion:
+    from tensorfill.api import complete
+
+    dims = None if job.dims is None else [d.strip() for d in job.dims.split(",")]
+    with Progress(f"completing {job.source}", job.max_iter, limit=job.seconds, show=not job.quiet) as progress:
+        try:
+            return complete(
+                files,
+                dims=dims,
+                value=job.value,
+                method=job.method,
+                effort=job.effort,
+                seed=job.seed,
+                callback=progress if progress.shown else None,
+                checkpoint=job.checkpoint,
+                resume=job.resume,
+                max_iter=job.max_iter,
+                seconds=job.seconds,
+                **settings,
+            )
+        except KeyboardInterrupt as error:
+            sentence = "interrupted before there was anything to write."
+            raise Problem(sentence, INTERRUPTED) from error
+
+
+def _write_all(done: Completion, out: str) -> None:
+    """All entries as a long table, where that is few enough."""
+    obs = done.observations
+    if obs.size > DENSE_LIMIT or not hasattr(obs.source, "frame"):
+        msg = (
+            f"the completed table would have {obs.size:.2g} rows; name the entries you want with --at F, or keep the "
+            f"model: -o model{MODEL}."
+        )
+        raise Problem(msg, BAD_DATA)
+    table = done.completed
+    with naming(out, "write"):
+        table.to_csv(out, index=False) if out.lower().endswith(".csv") else table.to_parquet(out, index=False)
