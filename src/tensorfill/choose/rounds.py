@@ -40,21 +40,23 @@ class Family:
 
 
 def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: frozenset[str]) -> None:
-    """First round, on the opening folds: the first variants of every family, cheapest first, then further variants of
-    the family that leads, as long as the budget lasts; the first ones of those in `always` (of all, if the user gave
-    something that leaves few) whatever they cost. Second round, on the other folds: what may have a part in the answer.
+    """First round, on the opening folds: the first variants of every family, cheapest first, but for dear ones; then
+    further variants of the family that leads, and at last the dear ones, as long as the budget lasts; the first ones of
+    those in `always` (of all, if the user gave something that leaves few) whatever they cost. Second round, on the
+    other folds: what may have a part in the answer.
     """
     able = []
     for cls in families:
         why = refused(cls, contest.facts, contest.given)
         if why is None:
             sure = contest.given.anything or cls.name in always
-            able.append(Family(cls.search(contest.facts, contest.given), cls.first, sure))
+            able.append(Family(cls.search(contest.facts, contest.given), cls.first(contest.facts, contest.given), sure))
         else:
             contest.left_out[cls.name] = why
     for family in sorted(able, key=lambda family: family.next.cost(contest.facts) if family.next else 0.0):
         for _ in range(family.first):
-            _try(contest, family)
+            if family.sure or not _dear(contest, family):
+                _try(contest, family)
         family.sure = False
     while contest.ended is None and (going := [family for family in able if family.next is not None]):
         _try(contest, min(going, key=lambda family: family.least))
@@ -62,12 +64,24 @@ def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: froze
         _second_round(contest)
 
 
+def _dear(contest: Contest, family: Family) -> bool:
+    """Would its next variant leave too little for the family that leads? It then waits for what that leaves."""
+    if family.next is None:
+        return False
+    return _trial(contest, family.next).cost(contest.facts) * contest.opening > LARGEST_PART * contest.budget
+
+
+def _trial(contest: Contest, candidate: Candidate) -> Candidate:
+    """The variant of it that is tried: shorter, where there is a shorter one."""
+    return candidate.shorter(contest.facts, LARGEST_PART * contest.budget / len(contest.folds))
+
+
 def _try(contest: Contest, family: Family) -> None:
     """The next variant of a family on the opening folds, unless there is no time for it."""
     candidate, facts = family.next, contest.facts
     if candidate is None or contest.ended is not None:
         return
-    trial = candidate.shorter(facts, LARGEST_PART * contest.budget / len(contest.folds))
+    trial = _trial(contest, candidate)
     cost = trial.cost(facts) * contest.opening
     if not contest.has_time(cost):
         contest.left_out[candidate.label] = "there was no time for it"

@@ -53,12 +53,16 @@ class Candidate:
     takes: ClassVar[frozenset[str]] = frozenset()  # what of `Given` it can make use of; if given more, it may not run
     weighs: ClassVar[bool] = False  # does it know weights of entries?
     tells_unseen: ClassVar[bool] = False  # does it say something sensible of slices without any entry?
-    first: ClassVar[int] = 1  # variants so different that each must be tried before one can speak of the family
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
         """True, or a sentence (without a full stop) saying why it cannot run on these data."""
         return True
+
+    @classmethod
+    def first(cls, facts: Facts, given: Given) -> int:
+        """How many variants are so different that each must be tried before one can speak of the family."""
+        return 1
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:

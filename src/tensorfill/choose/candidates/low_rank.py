@@ -65,7 +65,6 @@ class LowRank(Candidate):
     weighs = True
     tells_unseen = True
     takes = frozenset({"prior", "form", "rank", "smooth", "ridge", "solver"})
-    first = 3
     every_start: ClassVar[bool] = False  # are all starts tried, also if the first leads somewhere?
 
     given: Given = field(default_factory=Given)
@@ -80,6 +79,10 @@ class LowRank(Candidate):
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
         return True if given.form in (None, "cp") else f"a {given.form} model was asked for"
+
+    @classmethod
+    def first(cls, facts: Facts, given: Given) -> int:
+        return 1 + (facts.uneven is not None) + 1 if has_no_zero(facts, given) else 1  # one in each unit
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:

@@ -35,7 +35,6 @@ class OtherModels(LowRank):
     """A Tucker, tensor train, tensor ring or tubal model; its ranks grow as long as entries set aside gain by it."""
 
     assumes = "low rank in one of these forms under the numerical prior; three modes or more"
-    first = 2
     every_start = True  # rings of the exact rank have many poor minima
 
     form: str = "tt"
@@ -53,6 +52,10 @@ class OtherModels(LowRank):
         if given.form is None and given.effort != "best" and "models" not in (given.candidates or ()):
             return 'it is tried with effort="best", or when asked for: on most tables CP is as good in less time'
         return True
+
+    @classmethod
+    def first(cls, facts: Facts, given: Given) -> int:
+        return 2
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:

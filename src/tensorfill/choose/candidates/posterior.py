@@ -27,7 +27,6 @@ class PosteriorMean(Candidate):
     assumes = "low rank beside one effect per slice; smooth along modes where neighbours are alike"
     weighs = True
     tells_unseen = True
-    first = 2
     takes = frozenset({"prior"})
 
     rank: int = RANKS[0]
@@ -37,6 +36,10 @@ class PosteriorMean(Candidate):
     prior: Any = None
     draws: int = DRAWS
     words: str = ""
+
+    @classmethod
+    def first(cls, facts: Facts, given: Given) -> int:
+        return 2
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
