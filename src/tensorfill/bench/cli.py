@@ -345,3 +345,33 @@ def tables(
     for name in dict.fromkeys(line.task.data for line in lines):
         console.show(name, *tables_report.table([line for line in lines if line.task.data == name]))
     console.end(report, written, left_out)
+
+
+@app.command()
+def growth(
+    out: Out = "out/growth",
+    most: Annotated[float, typer.Option(metavar="N", help="Observations of the largest.")] = 2e7,
+    rank: Annotated[int, typer.Option(metavar="R", help="Along the axis of observations.")] = 32,
+    axes: Annotated[str, typer.Option(metavar="a,b", help="Which axes.")] = "observations,rank,length,order,workers",
+    workers: Annotated[str, typer.Option(metavar="1,2", help="Processes of a Dask cluster on this machine.")] = "1,2",
+) -> None:
+    """Time and memory against observations, rank, length, order and workers: OUT/growth.csv, growth.png."""
+    from importlib.util import find_spec
+
+    from tensorfill.bench import console
+    from tensorfill.bench.growth import FROM, TIMES, points, run, slope
+
+    asked = console.words(axes) or []
+    if "workers" in asked and find_spec("distributed") is None:
+        typer.echo("left out: workers, which need distributed; install it with: pip install 'tensorfill[dask]'")
+        asked.remove("workers")
+    wanted = points(most, rank, asked, console.numbers("--workers", workers, int))
+    done = run(
+        out, wanted, lambda p: typer.echo(f"{p.axis} {p.x:g}: {p.sweep_seconds:.3g} s a sweep, {p.peak_gb:.2f} GB")
+    )
+    for axis in dict.fromkeys(p.axis for p in done):
+        some = [p for p in done if p.axis == axis]
+        least = FROM if axis == "observations" else 0.0
+        words = ", ".join(f"{what.split('_')[0]} {slope(some, what, least):.2f}" for what in (*TIMES, "peak_gb"))
+        typer.echo(f"slopes along {axis}: {words}")
+    typer.echo(f"written: {out}/growth.csv, {out}/growth.png")

@@ -211,7 +211,7 @@ class Observations:
         if self.size > DENSE_LIMIT:
             msg = (
                 f"{what} needs one number per entry, {self.size:.3g} of them; the limit is {DENSE_LIMIT:.3g}. "
-                "Work with coordinates instead: done.at(indices)."
+                "Work with coordinates instead, done.at(indices), or chunk by chunk, done.to_zarr(path)."
             )
             raise MemoryError(msg)
 

@@ -284,6 +284,18 @@ class Completion:
 
         return to_pyttb(self.model)
 
+    def to_dask(self, chunks: Any = None) -> Any:
+        """The estimate as a Dask array, computed chunk by chunk when it is asked for: tensors of any size."""
+        from tensorfill.result.chunks import to_dask
+
+        return to_dask(self, chunks)
+
+    def to_zarr(self, path: str | Path, chunks: Sequence[int] | None = None) -> None:
+        """Write the estimate to a Zarr store, one chunk at a time, replacing what is there in one move."""
+        from tensorfill.result.chunks import to_zarr
+
+        to_zarr(self, path, chunks)
+
     # --- disk ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:

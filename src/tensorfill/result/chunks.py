@@ -1,0 +1,70 @@
+"""The estimate of a tensor too large to be held, chunk by chunk: as a Dask array, or written to a Zarr store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.formats.output import naming, replacing_path
+from tensorfill.data.optional import attempt_import
+from tensorfill.models import CP
+from tensorfill.result.answer import Answer, Factors
+
+if TYPE_CHECKING:
+    from tensorfill.result.completion import Completion
+
+Array = NDArray[Any]
+
+CHUNK = 2**22  # entries of a chunk, about, where nobody says
+
+
+def part_of(answer: Answer, ranges: Sequence[tuple[int, int]]) -> Array:
+    """The estimate between these ends along each mode."""
+    if isinstance(answer, Factors) and isinstance(answer.model, CP) and (answer.units is None or not answer.units.own):
+        cut = CP([np.asarray(A)[a:b] for A, (a, b) in zip(answer.model.factors, ranges, strict=True)])
+        X = answer.prior.mean(cut.full())
+        return X if answer.units is None else answer.units.level[0] + answer.units.scale[0] * X
+    grid = np.meshgrid(*(np.arange(a, b) for a, b in ranges), indexing="ij")
+    return answer.at(np.stack([g.ravel() for g in grid], axis=1)).reshape(grid[0].shape)
+
+
+def to_dask(done: Completion, chunks: Any) -> Any:
+    """See `Completion.to_dask`."""
+    da = attempt_import("dask.array", "an answer as a Dask array", "dask")
+    shape = done.observations.shape
+    cut = da.core.normalize_chunks(_chunks(shape) if chunks is None else chunks, shape, dtype=np.float64)
+    answer = done.answer
+
+    def make(block_info: Any = None) -> Array:
+        return part_of(answer, block_info[None]["array-location"])
+
+    return da.map_blocks(make, chunks=cut, dtype=np.float64, meta=np.empty((0,) * len(shape)))
+
+
+def to_zarr(done: Completion, path: str | Path, chunks: Sequence[int] | None) -> None:
+    """See `Completion.to_zarr`."""
+    zarr = attempt_import("zarr", "an answer as a Zarr store", "xarray")
+    shape = done.observations.shape
+    each = _chunks(shape) if chunks is None else tuple(int(c) for c in chunks)
+    if len(each) != len(shape) or min(each) < 1:
+        msg = f"chunks must be a length >= 1 for each of the {len(shape)} modes; got {chunks!r}."
+        raise ValueError(msg)
+    with naming(path, "write"), replacing_path(Path(path), store=True) as place:
+        array = zarr.open(str(place), mode="w", shape=shape, chunks=each, dtype="float64")
+        for corner in product(*(range(0, n, c) for n, c in zip(shape, each, strict=True))):
+            ends = [(a, min(a + c, n)) for a, c, n in zip(corner, each, shape, strict=True)]
+            array[tuple(slice(a, b) for a, b in ends)] = part_of(done.answer, ends)
+
+
+def _chunks(shape: Sequence[int]) -> tuple[int, ...]:
+    """Chunks of about CHUNK entries, the last modes whole for as long as they fit."""
+    left, out = CHUNK, []
+    for n in reversed(shape):
+        out.append(max(1, min(n, left)))
+        left //= out[-1]
+    return tuple(reversed(out))
