@@ -16,7 +16,7 @@ from tensorfill.choose.blend import decide
 from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.candidates.base import Candidate, refused
 from tensorfill.choose.candidates.continuation import Continuation
-from tensorfill.choose.candidates.field import Field
+from tensorfill.choose.candidates.field import Field, large
 from tensorfill.choose.candidates.low_rank import LowRank
 from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.candidates.models import OtherModels
@@ -225,8 +225,8 @@ def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidat
     """The one candidate to run where nothing should be held out; None for a contest.
 
     A clean photograph is a field: every entry counts; unless what is missing are holes, scratches or text, around which
-    all is known. A field is also one whose weights were given. A run of few iterations cannot compare. And a handful of
-    numbers has only means.
+    all is known. So is one too large for a contest, clean or not. A field is also one whose weights were given. A run
+    of few iterations cannot compare. And a handful of numbers has only means.
     """
     field = refused(Field, facts, given) is None
     if obs.nnz < FEWEST and given.rank is None:
@@ -248,6 +248,8 @@ def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidat
             return Continuation.clean(given)
         if weighed or short or clean:
             return Field.clean(facts, given)
+        if large(facts):
+            return Field.clean(facts, given, facts.noise)
     return None
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from tensorfill.choose.defaults import stiffness
 from tensorfill.choose.non_local import Refinement, available_threads, default_denoiser, default_sigmas
+from tensorfill.choose.windows import InWindows
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.interelement.selfsimilarity import SelfSimilarity
@@ -227,7 +228,15 @@ def can_refine(obs: Observations, prior: NumericalPrior, modes: tuple[int, ...])
     return min(obs.shape[m] for m in modes[:2]) >= SelfSimilarity.patch
 
 
-def refined(done: Completion, recipe: FieldRecipe, run: Run, *, start: int = 0, stop: int | None = None) -> Completion:
+def refined(
+    done: Completion,
+    recipe: FieldRecipe,
+    run: Run,
+    *,
+    start: int = 0,
+    stop: int | None = None,
+    in_windows: bool = False,
+) -> Completion:
     """The completion after passes of self-similarity over its first two smooth modes, from number `start` to before
     `stop`; its history goes on. `run` says how long the passes may take.
     """
@@ -246,9 +255,11 @@ def refined(done: Completion, recipe: FieldRecipe, run: Run, *, start: int = 0, 
         stop=stop,
         threads=available_threads(),
     )
+    procedure = InWindows.of(passes) if in_windows else passes
+    steps = recipe.passes * (procedure.steps if isinstance(procedure, InWindows) else 1)
     outcome = run_loop(
-        passes,
-        stopping=Stopping(max_iter=recipe.passes, tol=0.0, seconds=run.seconds),
+        procedure,
+        stopping=Stopping(max_iter=steps, tol=0.0, seconds=run.seconds),
         rng=np.random.default_rng(run.seed),
         callback=run.callback,
         checkpoint=run.section("refine"),

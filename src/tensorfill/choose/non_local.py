@@ -92,39 +92,45 @@ class Refinement:
         k, X = int(state.numbers["k"]), state.arrays["X"]
         rematch = REMATCH[len(self.sigmas) >= MANY]
         if k % rematch == 0 or k == self.first:
-            groups = self.denoiser.match(X, shift=SHIFT * (k // rematch), wanted=~self.mask, threads=self.threads)
+            shift = (SHIFT * (k // rematch),) * 2
+            groups = self.denoiser.match(X, shift=shift, wanted=~self.mask, threads=self.threads)
         else:
             groups = state.arrays["groups"]
+        return State({"X": self.passed(X, k, groups), "groups": groups}, {"k": k + 1})
+
+    def passed(
+        self, X: Array, k: int, groups: Array, part: tuple[slice, ...] = (), wanted: Array | None = None
+    ) -> Array:
+        """X after pass k. Of a `part` of the whole, X and groups are of that part."""
+        mask = self.mask[part]
         left = len(self.sigmas) - 1 - k
-        Z = self._filtered(X, k, groups, turned=left < self.turned)
+        Z = self._filtered(X, k, groups, part, ~mask if wanted is None else wanted)
         if left >= SETTLE:
             Z += PUSH * (Z - X)
-        X = np.clip(Z, self.t.min(), self.t.max())
-        X[self.mask] = self.t
-        return State({"X": X, "groups": groups}, {"k": k + 1})
+        np.clip(Z, self.t.min(), self.t.max(), out=Z)
+        Z[mask] = X[mask]
+        return Z
 
-    def _filtered(self, X: Array, k: int, groups: Array, turned: bool) -> Array:
-        T = np.zeros(X.shape)
-        T[self.mask] = self.t
+    def _filtered(self, X: Array, k: int, groups: Array, part: tuple[slice, ...], wanted: Array) -> Array:
         first, last = MIXES
         mix = first + (last - first) * k / max(len(self.sigmas) - 1, 1)
 
         def look(mix: float, turned: bool) -> Array:
             return self.denoiser.denoise(
-                X,
+                X,  # at the observed entries it is the data
                 float(self.sigmas[k]),
-                observed=self.mask,
-                data=T,
-                noise=self.noise,
+                observed=self.mask[part],
+                noise=self.noise[part] if isinstance(self.noise, np.ndarray) else self.noise,
                 groups=groups,
-                wanted=~self.mask,
+                wanted=wanted,
                 mix=mix,
                 turned=turned,
-                threads=self.threads,
+                threads=1 if part else self.threads,
             )
 
         Z = look(mix, turned=False)
-        return 0.5 * (Z + look(TURNED, turned=True)) if turned else Z
+        both_ways = len(self.sigmas) - 1 - k < self.turned
+        return 0.5 * (Z + look(TURNED, turned=True)) if both_ways else Z
 
     def score(self, state: State) -> float:
         return np.nan

@@ -168,6 +168,7 @@ def condition(
     mix: Any,
     turned: bool,
     most: int,
+    wanted: Array,
     sums: Any,
 ) -> None:
     """Posterior mean of each group given its observed entries, added to the slab's sums (first row, num, den).
@@ -176,7 +177,8 @@ def condition(
     A group is a table with the places of a patch as rows and its patches as columns, or, `turned`, the other way round;
     an entry holds C values. Each row is a draw of one Gaussian, whose mean and covariance (between columns and
     channels) are those of X: the quadratic majoriser of log det of the table's Gram matrix, minimised given the data.
-    At most `most` data are used in one row, those of the nearest patches.
+    At most `most` data are used in one row, those of the nearest patches. Rows without a pixel that is `wanted` (H, W)
+    stay as they are: around a scratch these are most of them.
     """
     first, num, den = sums
     data, mask, noise = given
@@ -197,17 +199,21 @@ def condition(
             gram(Y, Q)
         variance = _covariance(Q, channels, columns, C, mix)
         for row in range(rows):
-            n = 0
+            n, needed = 0, False
             for column in range(columns):
                 k, s = (row, column) if turned else (column, row)
                 v, u = corners[k] // W + s // patch, corners[k] % W + s % patch
+                needed = needed or wanted[v, u]
                 for c in range(C):
                     if mask[v, u, c] and n < most:
                         o[n], b[n] = c * columns + column, data[v, u, c] - mean[s, c]
                         extra[n] = f32(DATA) + noise[v, u, c]
                         n += 1
-            solve(Q, o, b, extra, n, A)
-            combine(Q, o, b, n, Z, row)
+            if needed:
+                solve(Q, o, b, extra, n, A)
+                combine(Q, o, b, n, Z, row)
+            else:
+                Z[row] = T[row] if turned else Y[row]
         w = f32(1) / np.sqrt(variance + f32(1))  # groups of like patches know more
         if turned:
             _turn(Z, S, C, Y)

@@ -11,6 +11,7 @@ deeper than that is cheap for is continued on a picture of half the size first, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,8 @@ BLUR = 1.5  # pixels over which the structure tensor is averaged
 OWN = 0.3  # weight of what was continued, beside what is known, in the structure tensor of the second round
 ROUNDS = 2
 MARGIN = 12  # pixels around a gap that are looked at: beyond, the average has no weight
-DEEPEST, RIM = (
-    64,
-    8,
-)  # depth in pixels solved for at once; and of the rim, where the inside comes from a smaller picture
+DEEPEST, RIM = 64, 8  # pixels of depth solved for at once; and of the rim, where the inside is of a smaller picture
+LARGEST, CELL = 2**18, 256  # pixels of a window solved for at once, and the side of those that a larger one is cut into
 
 
 def continued(T: Array, known: Mask) -> Array:
@@ -41,8 +40,34 @@ def continued(T: Array, known: Mask) -> Array:
     near, _ = label(maximum_filter(~known, size=2 * MARGIN + 1))
     for k, box in enumerate(find_objects(near), start=1):
         own = ~known[box] & (near[box] == k)
-        X[box][own] = _window(X[box], known[box])[own]
+        for window, core in _cut(own):
+            X[box][window][core] = _window(X[box][window], known[box][window])[core]
     return X
+
+
+def _cut(gap: Mask) -> Iterator[tuple[tuple[slice, slice], Mask]]:
+    """Windows that hold the gap together, each with what of the gap is its own. A long scratch is cut: what arrives at
+    its border comes from no further than it is wide.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    if gap.size <= LARGEST:
+        yield (slice(None), slice(None)), gap
+        return
+    depth = float(distance_transform_edt(gap).max())
+    if depth > DEEPEST:
+        yield (slice(None), slice(None)), gap
+        return
+    margin = MARGIN + int(2 * depth)
+    for top in range(0, gap.shape[0], CELL):
+        for left in range(0, gap.shape[1], CELL):
+            if not gap[top : top + CELL, left : left + CELL].any():
+                continue
+            rows, columns = (slice(max(0, a - margin), a + CELL + margin) for a in (top, left))
+            core = np.zeros_like(gap[rows, columns])
+            inside = tuple(slice(a - s.start, a - s.start + CELL) for a, s in ((top, rows), (left, columns)))
+            core[inside] = gap[top : top + CELL, left : left + CELL]
+            yield (rows, columns), core
 
 
 def _window(T: Array, known: Mask) -> Array:
@@ -57,32 +82,41 @@ def _window(T: Array, known: Mask) -> Array:
         X = np.where(known[..., None], X, _doubled(continued(*_halved(X, known)), known.shape))
         solved, trust = ~known & (depth <= RIM), OWN
     for _ in range(ROUNDS):
-        X = _minimiser(_stiffness(X, known, trust), X, solved)
+        X = _minimiser(_stiffness(X, known, trust, solved), X, solved)
         trust = OWN
     return X * ((high - low) or 1.0) + low
 
 
-def _stiffness(X: Array, known: Mask, trust: float) -> Any:
-    """The quadratic form, sparse (H W, H W); `trust` is the weight of gradients in the gap."""
+def _stiffness(X: Array, known: Mask, trust: float, free: Mask) -> Any:
+    """The rows of the quadratic form that belong to what is free, sparse (free, H W); `trust` is the weight of
+    gradients in the gap.
+    """
     from scipy import sparse
 
-    H, W, C = X.shape
-    down, across = _gradients(H, W)
-    gy, gx = ((G @ X.reshape(-1, C)).reshape(H - 1, W - 1, C) for G in (down, across))
-    whole = known[1:, 1:] & known[:-1, 1:] & known[1:, :-1] & known[:-1, :-1]
-    J = np.stack([(gy * gy).sum(-1), (gx * gy).sum(-1), (gx * gx).sum(-1)], axis=-1)
-    yy, xy, xx = np.moveaxis(_averaged(J, np.where(whole, 1.0, trust)), -1, 0)
+    yy, xy, xx = np.moveaxis(_structure(X, known, trust), -1, 0)
     apart = np.hypot(yy - xx, 2 * xy) + 1e-12  # of the eigenvalues; near zero where nothing has a direction
     coherent = apart / (yy + xx + 1e-9)
     hindered = 1 - 1 / (1 + EDGE * coherent**2)  # D = 1 - hindered n n', n the direction of the gradient
     dyy = 1 - hindered * 0.5 * (1 + (yy - xx) / apart)
     dxx = 1 - hindered * 0.5 * (1 - (yy - xx) / apart)
     dxy = -hindered * xy / apart
-    D = [sparse.diags(d.ravel()) for d in (dyy, dxx, dxy)]
-    L = _laplacian(H, W)
-    mixed = down.T @ D[2] @ across
-    form = down.T @ D[0] @ down + across.T @ D[1] @ across + mixed + mixed.T + FLOOR * (L.T @ L - L)
-    return form.tocsr()
+    cells = free[1:, 1:] | free[:-1, 1:] | free[1:, :-1] | free[:-1, :-1]  # all others are the same for any answer
+    down, across = _gradients(cells)
+    D = [sparse.diags_array(d[cells]) for d in (dyy, dxx, dxy)]
+    at = free.ravel()
+    down_free, across_free = down[:, at].T, across[:, at].T
+    form = down_free @ (D[0] @ down + D[2] @ across) + across_free @ (D[1] @ across + D[2] @ down)
+    L = _laplacian(_reached(free))
+    return (form + FLOOR * (L[:, at].T @ L - _laplacian(free))).tocsr()
+
+
+def _structure(X: Array, known: Mask, trust: float) -> Array:
+    """The structure tensor at the centre of every cell of four pixels, (H - 1, W - 1, 3): yy, xy, xx."""
+    down, across = np.diff(X, axis=0), np.diff(X, axis=1)
+    gy, gx = (down[:, 1:] + down[:, :-1]) / 2, (across[1:] + across[:-1]) / 2
+    whole = known[1:, 1:] & known[:-1, 1:] & known[1:, :-1] & known[:-1, :-1]
+    J = np.stack([(gy * gy).sum(-1), (gx * gy).sum(-1), (gx * gx).sum(-1)], axis=-1)
+    return _averaged(J, np.where(whole, 1.0, trust))
 
 
 def _averaged(J: Array, weight: Array) -> Array:
@@ -94,41 +128,60 @@ def _averaged(J: Array, weight: Array) -> Array:
     empty = total < 0.05
     if not empty.any() or empty.all():
         return J
-    return _minimiser(-_laplacian(*empty.shape), J, empty)
+    return _minimiser(-_laplacian(empty), J, empty)
 
 
-def _minimiser(form: Any, X: Array, free: Mask) -> Array:
-    """X (H, W, C) with the free entries where the form is least given all others."""
+def _minimiser(rows: Any, X: Array, free: Mask) -> Array:
+    """X (H, W, C) with the free entries where a form is least given all others; its rows that are free."""
     from scipy.sparse.linalg import splu
 
     at, flat = free.ravel(), X.reshape(-1, X.shape[-1]).copy()
-    rows = form[at]
-    flat[at] = splu(rows[:, at].tocsc()).solve(np.ascontiguousarray(-(rows[:, ~at] @ flat[~at])))
+    flat[at] = 0.0
+    flat[at] = splu(rows[:, at].tocsc()).solve(np.ascontiguousarray(-(rows @ flat)))
     return flat.reshape(X.shape)
 
 
-def _gradients(H: int, W: int) -> tuple[Any, Any]:
-    """Down and across, at the centre of every cell of four pixels: sparse ((H-1)(W-1), H W)."""
+def _gradients(cells: Mask) -> tuple[Any, Any]:
+    """Down and across, at the centre of these cells of four pixels: sparse (cells, H W)."""
     from scipy import sparse
 
-    def step(n: int) -> Any:
-        return sparse.diags([-np.ones(n - 1), np.ones(n - 1)], [0, 1], shape=(n - 1, n))
+    W = cells.shape[1] + 1
+    corner = np.flatnonzero(np.pad(cells, ((0, 1), (0, 1))))
+    columns = (corner[:, None] + np.array([0, 1, W, W + 1])).ravel()
+    ends = np.arange(0, 4 * len(corner) + 1, 4)
+    shape = (len(corner), (cells.shape[0] + 1) * W)
 
-    def mean(n: int) -> Any:
-        return abs(step(n)) / 2
+    def made(signs: list[float]) -> Any:
+        return sparse.csr_array((np.tile(signs, len(corner)), columns, ends), shape=shape)
 
-    return sparse.kron(step(H), mean(W)).tocsr(), sparse.kron(mean(H), step(W)).tocsr()
+    return made([-0.5, -0.5, 0.5, 0.5]), made([-0.5, 0.5, -0.5, 0.5])
 
 
-def _laplacian(H: int, W: int) -> Any:
-    """Of a grid whose edges are free, sparse (H W, H W)."""
+def _laplacian(rows: Mask) -> Any:
+    """These rows of the Laplacian of a grid whose edges are free, sparse (rows, H W)."""
     from scipy import sparse
 
-    def second(n: int) -> Any:
-        step = sparse.diags([-np.ones(n - 1), np.ones(n - 1)], [0, 1], shape=(n - 1, n))
-        return -(step.T @ step)
+    H, W = rows.shape
+    y, x = np.nonzero(rows)
+    here, each = y * W + x, np.arange(len(y))
+    at, column, value = [each], [here], [np.zeros(len(y))]
+    for there, exists in ((here - W, y > 0), (here + W, y < H - 1), (here - 1, x > 0), (here + 1, x < W - 1)):
+        at.append(each[exists])
+        column.append(there[exists])
+        value.append(np.ones(int(exists.sum())))
+        value[0] -= exists
+    entries = (np.concatenate(value), (np.concatenate(at), np.concatenate(column)))
+    return sparse.csr_array(entries, shape=(len(y), H * W))
 
-    return (sparse.kron(second(H), sparse.eye(W)) + sparse.kron(sparse.eye(H), second(W))).tocsr()
+
+def _reached(free: Mask) -> Mask:
+    """What is free, and its four neighbours."""
+    out = free.copy()
+    out[1:] |= free[:-1]
+    out[:-1] |= free[1:]
+    out[:, 1:] |= free[:, :-1]
+    out[:, :-1] |= free[:, 1:]
+    return out
 
 
 def _halved(X: Array, known: Mask) -> tuple[Array, Mask]:

@@ -87,9 +87,12 @@ class SelfSimilarity:
                 )
                 raise ValueError(msg)
 
-    def match(self, X: Array, *, shift: int = 0, wanted: Array | None = None, threads: int = 1) -> Array:
+    def match(
+        self, X: Array, *, shift: tuple[int, int] = (0, 0), wanted: Array | None = None, threads: int = 1
+    ) -> Array:
         """Groups of similar patches, (rows, columns, K), int32: reuse them in `denoise` while X changes little. `shift`
-        moves the grid of reference patches, in pixels; patches out of reach of all that is `wanted` stay alone.
+        moves the grid of reference patches down and across, in pixels; patches out of reach of all that is `wanted`
+        stay alone.
         """
         from tensorfill.interelement._selfsimilarity_kernels import match
 
@@ -97,7 +100,7 @@ class SelfSimilarity:
         picture, _ = _picture(X, self.modes)
         guide = _guide(picture)
         _, H, W = guide.shape
-        ys, xs = (_grid(length, self.patch, self.stride, shift) for length in (H, W))
+        ys, xs = (_grid(length, self.patch, self.stride, s) for length, s in zip((H, W), shift, strict=True))
         # a corner sees the fewest candidates
         K = min(self.group, (min(self.radius, H - self.patch) + 1) * (min(self.radius, W - self.patch) + 1))
         out = np.empty((len(ys), len(xs), K), np.int32)
@@ -213,6 +216,7 @@ class SelfSimilarity:
         most = int(self.patch**2 * C if turned else min(MOST, groups.shape[2] * C))
 
         touched = None if pixels is None else _touched(pixels, self.patch)
+        wanted = np.ones((H, W), dtype=bool) if pixels is None else np.ascontiguousarray(pixels)
 
         def task(a: int) -> tuple[int, Array, Array]:
             mine = ys[a : a + SLAB]
@@ -223,7 +227,9 @@ class SelfSimilarity:
             if touched is not None:  # groups without a wanted pixel give nothing to one
                 mates = mates[touched[mates].any(axis=2)][None]
             if given:
-                kernels.condition(X, tuple(given), mates, self.patch, channels, np.float32(mix), turned, most, sums)
+                kernels.condition(
+                    X, tuple(given), mates, self.patch, channels, np.float32(mix), turned, most, wanted, sums
+                )
             else:
                 kernels.threshold(X, mates, self.patch, sums)
             return sums

@@ -17,6 +17,7 @@ from tensorfill.choose.field import (
     field_recipe,
 )
 from tensorfill.choose.given import Given
+from tensorfill.choose.large import LARGE, complete_large, is_large
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.units import Units
@@ -52,10 +53,10 @@ class Field(Candidate):
         return True if len(field_modes(facts, given)) >= 2 else "fewer than two modes are smooth"
 
     @classmethod
-    def clean(cls, facts: Facts, given: Given) -> Field:
-        """The variant for data without noise, all passes included: nothing about it needs held-out entries."""
+    def clean(cls, facts: Facts, given: Given, noise: float = 0.0) -> Field:
+        """The variant with all passes for data of which the noise is known: nothing about it needs held-out entries."""
         passes = PASSES[given.effort] if given.passes is None else given.passes
-        return cls(_without_choice(given), field_modes(facts, given), passes=passes)
+        return cls(_without_choice(given), field_modes(facts, given), passes=passes, noise=noise)
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
@@ -80,6 +81,8 @@ class Field(Candidate):
     def cost(self, facts: Facts) -> float:
         rank = self.given.rank or min(300, 2 * max(facts.shape))
         steps = START_EVALUATIONS if self.passes and not self.noise else EVALUATIONS
+        if self.passes and large(facts):
+            return 20.0 + self.passes * 5e-6 * facts.size
         return self.steps * steps * (1e-3 + 1.3e-10 * facts.size * rank) + self.passes * 5e-6 * facts.size
 
     def shorter(self, facts: Facts, seconds: float) -> Candidate:
@@ -115,7 +118,8 @@ class Field(Candidate):
         recipe = self.recipe(data, prior)
         if recipe.passes and not can_refine(data, recipe.prior, self.modes):
             recipe = replace(recipe, passes=0)
-        done = complete_field(data, recipe, run, "auto")
+        complete = complete_large if is_large(data, recipe, run) else complete_field
+        done = complete(data, recipe, run, "auto")
         answer = done.answer if units is None else in_units(done.answer, units)
         settings = {**done.settings, "strength": self.strength}
         return Fitted(answer, done.status, done.history, done.problem, settings, done.error)
@@ -129,6 +133,11 @@ def in_units(answer: Answer, units: Units) -> Answer:
         behind = None if answer.behind is None else replace(answer.behind, units=units)
         return Filled(units.put_back(answer.X), behind)
     return InUnits(answer, units)
+
+
+def large(facts: Facts) -> bool:
+    """Is this a picture that is completed window by window, and too large to hold a contest on?"""
+    return facts.picture and facts.shape[0] * facts.shape[1] >= LARGE
 
 
 def field_modes(facts: Facts, given: Given) -> tuple[int, ...]:
