@@ -224,7 +224,9 @@ def test_a_row_of_the_table_is_the_mean_given_the_data(turned):
         den[v : v + 4, u : u + 4] += 1
     got = np.zeros(X.shape, np.float32), np.zeros(X.shape[:2], np.float32)
     given = (X, M, np.zeros_like(X))
-    kernels.condition(X, given, groups, 4, np.eye(2, dtype="f4"), np.float32(0.4), turned, 64, (0, *got))
+    kernels.condition(
+        X, given, groups, 4, np.eye(2, dtype="f4"), np.float32(0.4), turned, 64, np.ones(X.shape[:2], bool), (0, *got)
+    )
     at = den > 0
     np.testing.assert_allclose(
         (got[0] / np.maximum(got[1], 1e-9)[..., None])[at], (num / np.maximum(den, 1)[..., None])[at], atol=2e-4

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from tensorfill.choose.blend import Decision, single
 from tensorfill.choose.candidates.base import Candidate, Fitted
 from tensorfill.choose.candidates.continuation import Continuation
-from tensorfill.choose.candidates.field import Field
+from tensorfill.choose.candidates.field import Field, large
 from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.contest import Contest, ends
 from tensorfill.choose.field import EVALUATIONS, START_EVALUATIONS
+from tensorfill.choose.large import busiest
 from tensorfill.data.facts import Facts
 from tensorfill.data.gaps import clustered, gap_kinds, split_like_gaps
 from tensorfill.data.observations import DataWarning, Observations
@@ -59,6 +60,7 @@ def trial_error(candidate: Field | Continuation, obs: Observations, facts: Facts
     left = None if run.seconds is None else run.seconds - took
     if left is not None and left <= 0:
         return np.nan
+    obs = busiest(obs) if large(facts) else obs
     kept, aside = split_like_gaps(obs, TOLD_BY, np.random.default_rng([run.seed, 8]))
     trial = replace(candidate, passes=0)
     if isinstance(trial, Field):

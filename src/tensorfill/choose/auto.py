@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,9 @@ from tensorfill.choose.contest import Contest
 from tensorfill.choose.defaults import default_rank, prior_for
 from tensorfill.choose.field import EVALUATIONS
 from tensorfill.choose.given import Given, by_mode
+from tensorfill.choose.large import LARGE
 from tensorfill.choose.rounds import hold
-from tensorfill.data.facts import Facts, look
+from tensorfill.data.facts import Facts, is_picture, look
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.draw import Draw
@@ -45,6 +47,7 @@ from tensorfill.solvers.base import Solver
 
 FEWEST = 8  # with fewer observations nothing can be held out: the means it is
 CLEAN = 0.45  # grain of a picture below which it has no noise to speak of: clean ones stay below 0.4, at any share
+PER_ENTRY, PER_KNOWN = 80.0, 60.0  # bytes of memory that a large picture takes, by its resident size at 12 megapixels
 ALWAYS = frozenset({"means", "posterior", "field"})  # of which at least one variant is tried, whatever it costs
 
 
@@ -108,6 +111,12 @@ class Auto(Method):
 
     def _given(self, *names: str) -> list[str]:
         return [name for name in names if getattr(self, name) is not None]
+
+    def memory(self, obs: Observations) -> float:
+        """As of any method, but less for a large picture, which is completed window by window."""
+        if not is_picture(obs) or math.prod(obs.shape[:2]) < LARGE:
+            return super().memory(obs)
+        return PER_ENTRY * obs.size + PER_KNOWN * obs.nnz
 
     def complete(self, obs: Observations, run: Run) -> Completion:
         whole, obs = obs, relative_weights(obs)

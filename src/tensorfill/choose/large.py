@@ -26,7 +26,7 @@ from tensorfill.choose.field import (
     schedule,
 )
 from tensorfill.choose.non_local import available_threads
-from tensorfill.choose.windows import BATCH, Slices, Window, each, windows
+from tensorfill.choose.windows import BATCH, CORE, Slices, Window, each, windows
 from tensorfill.data.facts import CHANNELS
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.pyramid import coarse_to_fine
@@ -88,6 +88,14 @@ def part_of(obs: Observations, X: Array, where: Slices) -> Observations:
     mask = obs.mask[where]
     values = X[where][mask].astype(obs.values.dtype)
     return Observations(mask.shape, np.argwhere(mask), values, dims=obs.dims)
+
+
+def busiest(obs: Observations, modes: tuple[int, int] = (0, 1)) -> Observations:
+    """The part of a large picture with most gaps, of those that are known by half at least."""
+    cut = [w.core for w in windows(obs.shape, modes, CORE, 0)]
+    shares = np.array([obs.mask[core].mean() for core in cut])
+    best = int(np.argmin(np.where(shares >= 0.5, shares, 2.0)))
+    return part_of(obs, obs.dense(0.0), cut[best])
 
 
 # --- windows that are tried first ---------------------------------------------------------------------------------

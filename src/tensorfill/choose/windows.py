@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 Slices = tuple[slice, ...]
 
 CORE = 512  # pixels: with larger ones steps get long, with smaller ones the margin outweighs them
-BATCH = 4  # windows that one step serves
+BATCH = 4  # windows that one step serves, if they are full of gaps
 
 
 @dataclass(frozen=True)
@@ -63,21 +63,18 @@ class InWindows:
 
     whole: Refinement
     windows: Sequence[Window]
-    threads: int = 1
+    batch: int = BATCH
 
     @classmethod
-    def of(cls, whole: Refinement, core: int = CORE) -> InWindows:
+    def of(cls, whole: Refinement, core: int = CORE, batch: int = BATCH) -> InWindows:
         """Windows of those passes that hold a gap."""
-        d = whole.denoiser
-        # a pixel is told of by groups whose reference is so far away, and these hold patches as far again
-        margin = 2 * (d.radius + d.patch)
-        cut = windows(whole.mask.shape, d.modes, core, margin)
-        return cls(whole, [w for w in cut if not whole.mask[w.core].all()], whole.threads)
+        cut = windows(whole.mask.shape, whole.denoiser.modes, core, whole.denoiser.margin)
+        return cls(whole, [w for w in cut if not whole.mask[w.core].all()], batch)
 
     @property
     def steps(self) -> int:
         """Of one pass."""
-        return -(-len(self.windows) // BATCH)
+        return -(-len(self.windows) // self.batch)
 
     def init(self, rng: np.random.Generator) -> State:
         state = self.whole.init(rng)
@@ -88,11 +85,12 @@ class InWindows:
         k, j = int(state.numbers["k"]), int(state.numbers["window"])
         before = state.arrays["before"]
         X = state.arrays["X"].copy()
-        batch = self.windows[j : j + BATCH]
-        for window, part in zip(batch, each(lambda w: self._pass(before, w, k), batch, self.threads), strict=True):
+        batch = self.windows[j : j + self.batch]
+        passed = each(lambda w: self._pass(before, w, k), batch, self.whole.threads)
+        for window, part in zip(batch, passed, strict=True):
             X[window.core] = part
-        if j + BATCH < len(self.windows):
-            return State({"X": X, "before": before}, {"k": k, "window": j + BATCH})
+        if j + self.batch < len(self.windows):
+            return State({"X": X, "before": before}, {"k": k, "window": j + self.batch})
         return State({"X": X, "before": X}, {"k": k + 1, "window": 0})
 
     def _pass(self, X: Array, window: Window, k: int) -> Array:

@@ -18,6 +18,7 @@ from tensorfill.data.units import slice_statistics
 Array = NDArray[Any]
 
 CHANNELS = 4  # a mode of up to four entries is a set of channels (grey and alpha, RGB, CMYK), not a line of positions
+MOST_VALUES = 4_000_000  # more add nothing to the spread of a slice
 FEW = 10  # entries below which a mean or a spread says little
 ALIKE = 0.6  # near entries that differ by less than this part of what far ones do: a smooth mode
 ORDERLY = 0.8  # above, the mean of two neighbours is no nearer than the mean of all: 1.5 x 0.8 > 1 with noise alone
@@ -212,10 +213,10 @@ def unit_mode(obs: Observations, smooth: tuple[int, ...] | None = None) -> int |
 def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:
     dense = obs.size <= DENSE_LIMIT
     rough, pairs = roughness(obs, n) if dense and obs.shape[n] > CHANNELS else (1.0, 0)
-    count, _, spread = slice_statistics(obs, n)
+    count, _, spread = slice_statistics(obs, n, every=max(1, obs.nnz // MOST_VALUES))
     known = spread[(count >= FEW) & (spread > 0)]
     spreads = float(known.max() / known.min()) if len(known) > 1 else 1.0
-    seen = int(np.count_nonzero(count))
+    seen = int(np.count_nonzero(obs.seen(n)))
     apart = np.diff(obs.position(n)) if obs.shape[n] > 1 else np.ones(1)
     steps = float(apart.max() / apart.min())
     return ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, period(obs, n), spreads, clustered, steps)

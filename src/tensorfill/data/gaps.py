@@ -33,7 +33,9 @@ def clustering(obs: Observations) -> list[float]:
     """Per mode: how much likelier than by chance the neighbour of a missing entry is missing; 0 by chance, 1 always.
     Slices never seen do not count.
     """
-    return _together((~obs.mask)[np.ix_(*(obs.seen(n) for n in range(obs.ndim)))])
+    seen = [obs.seen(n) for n in range(obs.ndim)]
+    missing = ~obs.mask
+    return _together(missing if all(s.all() for s in seen) else missing[np.ix_(*seen)])
 
 
 def _together(missing: NDArray[np.bool_]) -> list[float]:
@@ -41,7 +43,8 @@ def _together(missing: NDArray[np.bool_]) -> list[float]:
     share = missing.mean()
     out = []
     for n, length in enumerate(missing.shape):
-        here, next_one = np.delete(missing, -1, axis=n), np.delete(missing, 0, axis=n)
+        before = (slice(None),) * n
+        here, next_one = missing[(*before, slice(None, -1))], missing[(*before, slice(1, None))]
         together = (here & next_one).sum() / max(here.sum(), 1)
         out.append(float((together - share) / max(1 - share, 1e-12)) if length > 1 else 0.0)
     return out

@@ -36,7 +36,7 @@ def roughness(obs: Observations, mode: int) -> tuple[float, int]:
 
 def mean_square_difference(obs: Observations, modes: tuple[int, ...], lags: tuple[int, ...]) -> tuple[float, int]:
     """Over observed pairs that differ by one of `lags` along one of `modes` and in nothing else: (mean, pairs)."""
-    keys, values = obs.flat, obs.values.astype(np.float64)
+    keys, values = obs.flat, obs.values
     pick = slice(None) if len(keys) <= MOST_PAIRS else np.linspace(0, len(keys) - 1, MOST_PAIRS).astype(np.intp)
     total, pairs = 0.0, 0
     for mode in modes:
@@ -46,7 +46,7 @@ def mean_square_difference(obs: Observations, modes: tuple[int, ...], lags: tupl
             wanted = keys[pick][inside] + lag * stride
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             found = keys[at] == wanted
-            difference = values[at[found]] - values[pick][inside][found]
+            difference = values[at[found]].astype(np.float64) - values[pick][inside][found]
             total += float(difference @ difference)
             pairs += int(found.sum())
     return total / max(pairs, 1), pairs
@@ -97,14 +97,17 @@ def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:
     """(values, observed) of the up to FIBRES fibres along a mode that have most of them: (I_n, fibres) each."""
     rest = [n for n in range(obs.ndim) if n != mode]
     fibre = np.ravel_multi_index(tuple(obs.indices[:, n] for n in rest), [obs.shape[n] for n in rest])
-    names, at, count = np.unique(fibre, return_inverse=True, return_counts=True)
-    chosen = np.argsort(-count, kind="stable")[:FIBRES]
-    column = np.full(len(names), -1)
+    if obs.size // obs.shape[mode] > obs.nnz:  # most fibres are empty: count those that are not
+        _, fibre = np.unique(fibre, return_inverse=True)
+    count = np.bincount(fibre)
+    chosen = np.argsort(-count, kind="stable")[: min(FIBRES, np.count_nonzero(count))]
+    column = np.full(len(count), -1, dtype=np.int8)
     column[chosen] = np.arange(len(chosen))
-    keep = column[at] >= 0
+    at = column[fibre]
+    keep = np.flatnonzero(at >= 0)
     X, M = np.zeros((obs.shape[mode], len(chosen))), np.zeros((obs.shape[mode], len(chosen)))
-    X[obs.indices[keep, mode], column[at[keep]]] = obs.values[keep]
-    M[obs.indices[keep, mode], column[at[keep]]] = 1.0
+    X[obs.indices[keep, mode], at[keep]] = obs.values[keep]
+    M[obs.indices[keep, mode], at[keep]] = 1.0
     return X, M
 
 

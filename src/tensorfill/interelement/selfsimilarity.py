@@ -44,6 +44,9 @@ class SelfSimilarity:
     modes
         The two modes that are positions: rows and columns of a picture. All other modes (colours, bands, frames) are
         channels, which the patches hold together.
+    near
+        Where only some pixels are wanted: serve the reference patches that hold one, and not those all around of which
+        a look-alike does. Around scratches a third of the time, for .1 dB.
     """
 
     name: ClassVar[str] = "self-similarity"
@@ -53,6 +56,13 @@ class SelfSimilarity:
     group: int = 48
     radius: int = 12
     modes: tuple[int, int] = (0, 1)
+    near: bool = False
+
+    @property
+    def margin(self) -> int:
+        """Pixels around one that is wanted on which what is said of it depends."""
+        reach = self.radius + self.patch  # from a reference patch to its look-alikes, and to where these end
+        return reach + (self.patch if self.near else reach)
 
     def __post_init__(self) -> None:
         for what, least in (("patch", 2), ("stride", 1), ("group", 2), ("radius", 1)):
@@ -128,10 +138,11 @@ class SelfSimilarity:
         """
         if pixels is None:
             return np.ones(len(xs), dtype=bool), 0, W
-        band = pixels[max(0, int(rows[0]) - self.radius) : int(rows[-1]) + self.radius + self.patch].any(axis=0)
+        away = 0 if self.near else self.radius
+        band = pixels[max(0, int(rows[0]) - away) : int(rows[-1]) + away + self.patch].any(axis=0)
         so_far = np.r_[0, np.cumsum(band)]
+        near = so_far[np.minimum(xs + away + self.patch, W)] > so_far[np.maximum(xs - away, 0)]
         low, high = np.maximum(xs - self.radius, 0), np.minimum(xs + self.radius + self.patch, W)
-        near = so_far[high] > so_far[low]
         return near, int(low[near].min(initial=W)), int(high[near].max(initial=0))
 
     def denoise(
@@ -166,7 +177,7 @@ class SelfSimilarity:
             From `match`; found on X if not given.
         wanted : bool array of X's shape, optional
             Where the answer is needed, everywhere by default: elsewhere X may come back as it is. A hole in a large
-            picture takes little time then, and the answer there is the same, bit for bit.
+            picture takes little time then, and the answer there is the same, bit for bit (but see `near`).
         mix
             With `observed`: share of the separable covariance (patches x channels) in that of a group; the rest is as
             sampled. The better X is known, the less is needed.
@@ -225,7 +236,7 @@ class SelfSimilarity:
             num, den = np.zeros((last - first, W, C), np.float32), np.zeros((last - first, W), np.float32)
             sums, mates = (first, num, den), groups[a : a + SLAB]
             if touched is not None:  # groups without a wanted pixel give nothing to one
-                mates = mates[touched[mates].any(axis=2)][None]
+                mates = mates[touched[mates[..., :1] if self.near else mates].any(axis=2)][None]
             if given:
                 kernels.condition(
                     X, tuple(given), mates, self.patch, channels, np.float32(mix), turned, most, wanted, sums
