@@ -103,17 +103,17 @@ def complete(
     cls = METHODS[name]
     named: dict[str, Any] = {"prior": prior, "model": model, "rank": rank, "smooth": smooth}
     named |= {"solver": solver, "candidates": candidates, "held_out": held_out}
+    settings |= {key: value for key, value in named.items() if value is not None}
+    _check_settings(name, cls, settings)
+    check_setting("error_bars", error_bars, "float | None")
+    recipe, run = cls(**settings), Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
     with limited(max_memory):
         given = _observed(data, mask, dims, value, weights, absent, _Asked(seed, held_out, callback))
-        settings |= {key: value for key, value in named.items() if value is not None}
-        _check_settings(name, cls, settings)
-        check_setting("error_bars", error_bars, "float | None")
-        run = Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
         began = time.perf_counter()
         if isinstance(given, Partitions):
-            done = _in_blocks(given, cls(**settings), run, fold, error_bars)
+            done = _in_blocks(given, recipe, run, fold, error_bars)
         else:
-            done = _in_memory(given, cls(**settings), run, fold, error_bars)
+            done = _in_memory(given, recipe, run, fold, error_bars)
     return dataclasses.replace(done, took=time.perf_counter() - began)
 
 
@@ -156,6 +156,15 @@ def _in_memory(
 
 
 def _in_blocks(parts: Partitions, recipe: Method, run: Run, fold: Any, error_bars: float | None) -> Completion:
+    try:
+        _refuse_in_blocks(parts, recipe, fold, error_bars)
+        return recipe.complete_blocks(parts, run)  # type: ignore[attr-defined]
+    finally:
+        parts.close()
+
+
+def _refuse_in_blocks(parts: Partitions, recipe: Method, fold: Any, error_bars: float | None) -> None:
+    """A sentence for what needs everything in memory."""
     for name, what in (("fold", fold), ("error_bars", error_bars)):
         if what is not None:
             msg = (
@@ -168,10 +177,6 @@ def _in_blocks(parts: Partitions, recipe: Method, run: Run, fold: Any, error_bar
             'use method="auto".'
         )
         raise ValueError(msg)
-    try:
-        return recipe.complete_blocks(parts, run)
-    finally:
-        parts.close()
 
 
 def _name(method: Any, effort: Any) -> str:

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import tempfile
 import time
 import traceback
 import warnings
@@ -118,8 +119,9 @@ def check_ending(code: int, said: Path, *codes: int) -> None:
         raise Wrong(f"exit code {code} with {' / '.join(lines[-2:])[:200]}")
 
 
-def _work(module: str, seed: int, first: int, pipe: Any, budget: int) -> None:
+def _work(module: str, seed: int, first: int, pipe: Any, budget: int, place: str) -> None:
     """Cases from `first` on, one after the other: (number, name, outcome) through the pipe."""
+    tempfile.tempdir = os.environ["TMPDIR"] = place
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # libraries complain of damaged files on standard error
     cases = importlib.import_module(module).Cases(seed)
     for k in range(first, 10**9):
@@ -138,16 +140,18 @@ def run_cases(module: str, seconds: float, seed: int = 0, *, most: int = 10**9, 
     tally, began = Tally(module.rpartition(".")[2]), time.monotonic()
     context = multiprocessing.get_context("spawn")
     hang = getattr(importlib.import_module(module).Cases, "hang", HANG)
-    while tally.cases < most and time.monotonic() - began < seconds:
-        ours, theirs = context.Pipe(duplex=False)
-        worker = context.Process(target=_work, args=(module, seed, tally.cases, theirs, budget))
-        worker.start()
-        theirs.close()
-        try:
-            _watch(tally, worker, ours, hang, began + seconds, most)
-        finally:
-            worker.kill()
-            worker.join()
+    with tempfile.TemporaryDirectory(prefix="attack-", ignore_cleanup_errors=True) as place:
+        os.chmod(place, 0o755)  # some cases are run by nobody
+        while tally.cases < most and time.monotonic() - began < seconds:
+            ours, theirs = context.Pipe(duplex=False)
+            worker = context.Process(target=_work, args=(module, seed, tally.cases, theirs, budget, place))
+            worker.start()
+            theirs.close()
+            try:
+                _watch(tally, worker, ours, hang, began + seconds, most)
+            finally:
+                worker.kill()
+                worker.join()
     tally.seconds = time.monotonic() - began
     return tally
 

@@ -167,6 +167,10 @@ def read_result(data: Any, method: str, settings: dict[str, Any], rng: np.random
         lambda x: done.save(x) if not isinstance(x, str | bytes | int) else None,
         lambda x: tfl.Completion.load(x) if not isinstance(x, int) else None,
         lambda x: done.history[x],
+        lambda x: done.top(x, mode=1, at=[[0, 0]]),
+        lambda x: done.top(2, mode=x, at=[[0, 0]]),
+        lambda x: done.top(2, mode=1, at=x),
+        lambda x: done.top(2, mode=1, at=[[0, 0]], new=x),
     ]
     uses[int(rng.integers(len(uses)))](odd)
 

@@ -9,7 +9,9 @@ import pytest
 from problems import make_problem
 
 import tensorfill as tfl
+from tensorfill.data.atomic import HOST
 from tensorfill.data.formats import FileError
+from tensorfill.data.memory import limited
 from tensorfill.data.partitions import Extract
 from tensorfill.data.partitions.base import cut_rows, lots
 from tensorfill.data.partitions.corner import corner
@@ -230,6 +232,86 @@ def test_stores_go_away_at_the_end_and_those_of_the_dead_at_the_next_start(tmp_p
     sweep(str(tmp_path))
     assert not dead.exists()
     assert mine.exists()
+    elsewhere = tmp_path / dead.name.replace(HOST, "0" * len(HOST))  # of another machine that shares the folder
+    elsewhere.mkdir()
+    sweep(str(tmp_path))
+    assert elsewhere.exists()
+
+
+def test_a_part_that_is_another_table_is_named(tmp_path, rng):
+    frame = table(rng)
+    frame.to_parquet(tmp_path / "a.parquet")
+    read = dict(dims=["user", "week"], value="stars")
+    pattern, second = str(tmp_path / "*.parquet"), tmp_path / "b.parquet"
+    for change, word in (
+        ({"week": frame.week.astype(str)}, r"b.parquet: its column 'week' holds '\d+' where files before have \d+"),
+        ({"week": [[k] for k in frame.week]}, "b.parquet: its column 'week' holds list.*cannot be labels"),
+        ({"stars": "five"}, "b.parquet: its column 'stars' holds large_string, not numbers .*'five'"),
+    ):
+        frame.assign(**change).to_parquet(second)
+        with pytest.raises(FileError, match=word):
+            opened(pattern, **read)
+    second.unlink()
+    np.save(tmp_path / "c.npy", np.ones((3, 4)))
+    with pytest.raises(ValueError, match="must be tables, or all be arrays"):
+        opened([str(tmp_path / "a.parquet"), str(tmp_path / "c.npy")], **read)
+    (tmp_path / "d.csv").write_text("user,week,stars,stars\na,1,2,3\n")
+    with pytest.raises(FileError, match="more than one column 'stars'"):
+        opened(str(tmp_path / "d.csv"), **read)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "tns", "npy"])
+def test_whole_numbers_that_would_change_are_refused(ending, tmp_path):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"i": [1, 2, 2], "j": [1, 1, 2], "v": [3, 2**53 + 1, 5]})
+    path = tmp_path / f"a.{ending}"
+    if ending == "parquet":
+        frame.to_parquet(path)
+    elif ending == "npy":
+        np.save(path, np.array([[3, 2**53 + 1], [5, 6]]))
+    else:
+        frame.to_csv(path, index=False, header=ending == "csv", sep="," if ending == "csv" else " ")
+    named = dict(dims=["i", "j"], value="v") if ending in ("parquet", "csv") else {}
+    with pytest.raises(FileError, match=r"cannot read .*: .*hole numbers .*2\^53"):
+        opened(str(path), **named)
+    if ending == "csv":  # some whole, some with a point, some with a blank: numbers all the same
+        path.write_text("i,j,v\n1,1,3\n2,1,2.5\n2,2, 18014398509481984\n1,2,\n")
+        assert list(opened(str(path), **named).values) == [3, 2.5, 2.0**54]
+
+
+def test_indices_beyond_what_fits_are_refused_before_memory_is_taken(tmp_path):
+    (tmp_path / "a.tns").write_text("1 1 2\n4294967298 1 3\n")
+    with pytest.raises(ValueError, match="up to 2,147,483,647 long here; got an index of 4,294,967,297"):
+        opened(str(tmp_path / "a.tns"))
+    (tmp_path / "a.tns").write_text("1 1 2\n2000000000 1 3\n")
+    with limited("1GB"), pytest.raises(MemoryError, match="2,000,000,000 x 1 would take about 128 GB"):
+        opened(str(tmp_path / "a.tns"))
+
+
+def test_no_store_outlives_a_refusal(tmp_path, monkeypatch, rng):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "stores"))
+    (tmp_path / "stores").mkdir()
+    frame = table(rng)
+    frame.to_parquet(tmp_path / "a.parquet")
+    twice = [str(tmp_path / "a.parquet")] * 2
+    for large in (10, 10**6):
+        with pytest.raises(ValueError, match="more than once") as kept:
+            opened(twice, dims=["user", "week"], value="stars", large=large)
+        assert list((tmp_path / "stores").iterdir()) == []
+        del kept  # until here the error, and with it every frame, was at hand
+    monkeypatch.setitem(opened.__kwdefaults__, "large", 10)
+    with pytest.raises(ValueError, match="candidates means nothing"):
+        tfl.complete(twice[0], dims=["user", "week"], value="stars", candidates=["means"])
+    assert list((tmp_path / "stores").iterdir()) == []
+
+
+def test_settings_are_refused_before_anything_is_read():
+    for wrong, word in (({"held_out": 7.0}, "held_out"), ({"solver": 3.5}, "solver"), ({"solver": "newtn"}, "newton")):
+        with pytest.raises((ValueError, TypeError), match=word):
+            tfl.complete("no-such-*.parquet", dims=["a", "b"], value="c", **wrong)
+    for wrong, word in (({"dims": 3}, "dims"), ({"dims": [["a"], "b"]}, "dims"), ({"value": []}, "value")):
+        with pytest.raises((ValueError, TypeError), match=f"{word} "):
+            tfl.complete("no-such-*.parquet", **{"dims": ["a", "b"], "value": "c", **wrong})
 
 
 # --- complete -------------------------------------------------------------------------------------------------------
@@ -277,6 +359,17 @@ def test_complete_on_files_larger_than_everything_can_be_tried_on(ratings, tmp_p
     assert again.observations.nnz == len(frame)
     with pytest.raises(ValueError, match="got 'nobody', which the data do not have"):
         again.at({"user": ["nobody"], "item": [3]})
+
+
+@pytest.mark.parametrize("power", [1e300, 1e-300])
+def test_files_of_numbers_of_any_magnitude(ratings, tmp_path, power):
+    pattern, X, frame = ratings
+    for file in tmp_path.glob("*.parquet"):
+        file.unlink()
+    frame.assign(stars=frame.stars * power).to_parquet(tmp_path / "c.parquet")
+    done = tfl.complete(pattern, dims=["user", "item"], value="stars", rank=2)
+    assert done.error / power < 0.2
+    np.testing.assert_allclose(done.at({"user": ["u007"], "item": [3]}) / power, X[7, 3], atol=0.5)
 
 
 def test_a_run_on_files_goes_on_from_its_checkpoint(ratings, tmp_path):
@@ -327,3 +420,27 @@ def test_top_leaves_out_what_is_known(rng):
     assert (done.top(2, mode=1, new=False).values >= done.top(2, mode=1).values).all()
     with pytest.raises(ValueError, match="k must be"):
         done.top(0, mode=1)
+    for odd in (None, [], 1j, "x", True):
+        with pytest.raises((ValueError, TypeError), match=r"mode must be|dimension must be"):
+            done.top(2, mode=odd)
+    with pytest.raises(TypeError, match="new must be True or False or None"):
+        done.top(2, mode=1, new=[1, 2])
+    with pytest.raises(ValueError, match="at must be whole numbers"):
+        done.top(2, mode=1, at="x")
+    with pytest.raises(ValueError, match="at must lie inside"):
+        done.top(2, mode=1, at=[99])
+    cube = tfl.complete(np.where(rng.random((3, 3, 3)) < 0.3, np.nan, 1.0), method="halrtc", max_iter=2)
+    with pytest.raises(ValueError, match="give their coordinates along"):
+        cube.top(2, mode=1)
+
+
+def test_long_tables_of_pandas_need_labels_of_one_kind(rng):
+    pd = pytest.importorskip("pandas")
+    frame = table(rng)
+    read = dict(dims=["user", "week"], value="stars")
+    frame["user"] = [pd.Timestamp("2024-01-01"), *frame.user[1:]]
+    with pytest.raises(TypeError, match=r"labels in column 'user' must be of one kind .* got Timestamp, str"):
+        tfl.complete(frame, **read)
+    frame["user"] = [None, *frame.user[1:]]
+    with pytest.raises(ValueError, match="every row must have a label in column 'user'; 1 have none"):
+        tfl.complete(frame, **read)

@@ -43,7 +43,7 @@ from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import DataWarning, diagnose
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
-from tensorfill.solvers.base import Solver
+from tensorfill.solvers.base import SOLVERS, Solver
 
 FEWEST = 8  # with fewer observations nothing can be held out: the means it is
 CLEAN = 0.45  # grain of a picture below which it has no noise to speak of: clean ones stay below 0.4, at any share
@@ -106,6 +106,8 @@ class Auto(Method):
             if not 0 <= rho < np.inf:
                 msg = f"smooth must hold weights >= 0; got {rho!r} for mode {mode!r}."
                 raise ValueError(msg)
+        if isinstance(self.solver, str):
+            SOLVERS[self.solver]  # the same
         for name in self.candidates or ():
             CANDIDATES[name]  # a misspelt one is refused with a sentence
 

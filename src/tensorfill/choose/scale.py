@@ -6,6 +6,7 @@ What is tried takes the same time however many observations there are.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from tensorfill.choose.candidates.low_rank import first_factors
 from tensorfill.choose.defaults import default_rank, default_ridge, default_smooth, prior_for
 from tensorfill.choose.given import Given
+from tensorfill.choose.magnitude import power_of
 from tensorfill.data.facts import Facts, look
 from tensorfill.data.memory import ask
 from tensorfill.data.observations import Observations
@@ -139,19 +141,24 @@ def _settings(problem: Problem, choice: Choice, solver: Solver, run: Run) -> dic
 
 
 def in_its_units(parts: Partitions, given: Given) -> tuple[NumericalPrior, Units | None, Partitions]:
-    """The prior, and the data in the unit in which they are fitted: real numbers about their mean, by their spread."""
+    """The prior, and the data in the unit in which they are fitted: real numbers about their mean, by their spread, and
+    extreme ones of any kind by a power of two.
+    """
+    power = power_of(parts.extract)
+    if power:
+        parts = parts.in_units(0.0, math.ldexp(1.0, min(power, 1023)))
     prior = prior_for(parts.extract, given.prior)
-    if not prior.location:
+    if prior.location:
+        t = parts.extract.values.astype(np.float64)
+        level, spread = float(t.mean()), float(t.std())
+        if isinstance(given.prior, NumericalPrior):  # with a scale of its own
+            spread = 1.0
+        parts = parts.in_units(level, spread if spread > 0 else 1.0)
+        prior = prior if isinstance(given.prior, NumericalPrior) else prior_for(parts.extract, prior.name)
+    elif not power:
         return prior, None, parts
-    t = parts.extract.values.astype(np.float64)
-    level, spread = float(t.mean()), float(t.std())
-    if isinstance(given.prior, NumericalPrior):  # with a scale of its own
-        spread = 1.0
-    spread = spread if spread > 0 else 1.0
     full = np.ones(parts.shape[0])
-    parts = parts.in_units(level, spread)
-    fitted = prior if isinstance(given.prior, NumericalPrior) else prior_for(parts.extract, prior.name)
-    return fitted, Units(0, full * level, full * spread), parts
+    return prior, Units(0, full * parts.shift, full * parts.spread), parts
 
 
 def solver_for(problem: Problem, given: Given) -> Solver:

@@ -99,7 +99,7 @@ def sweep(path: str | Path) -> None:
         left = [e for e in os.scandir(target.parent) if e.name.startswith(start) and e.name.endswith(".part")]
         for entry in left:
             number = entry.name[len(start) :].split("-")[0]
-            if not number.isdigit() or _lives(int(number)):
+            if not number.isdigit() or lives(int(number)):
                 continue
             old = Path(entry.path) / OLD
             if old.is_dir() and not target.exists():
@@ -122,7 +122,7 @@ def exchanged(one: Path, two: Path) -> bool:
         return False
 
 
-def _lives(number: int) -> bool:
+def lives(number: int) -> bool:
     """Is there a process of this number?"""
     if os.name != "posix":  # elsewhere signal 0 would end it
         return True

@@ -49,7 +49,7 @@ def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | No
         raise ValueError(msg)
     labels, codes = [], []
     for d in dims:
-        unique, code = np.unique(frame[d].to_numpy(), return_inverse=True)
+        unique, code = _numbered(frame[d], d)
         labels.append(unique)
         codes.append(code)
     made = from_coo(
@@ -61,3 +61,17 @@ def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | No
         source=FrameSource(frame, tuple(dims), value, tuple(labels), np.stack(codes, axis=1)),
     )
     return with_positions(made)
+
+
+def _numbered(column: Any, name: str) -> tuple[Any, Any]:
+    """(labels in their order, which of them each row has)."""
+    empty = int(column.isna().sum())
+    if empty:
+        msg = f"every row must have a label in column {name!r}; {empty:,} have none. Drop them or name what they are."
+        raise ValueError(msg)
+    try:
+        return np.unique(column.to_numpy(), return_inverse=True)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(x).__name__ for x in column}))
+        msg = f"labels in column {name!r} must be of one kind that can be sorted; got {kinds}."
+        raise TypeError(msg) from error

@@ -181,6 +181,9 @@ class Observations:
             hint = did_you_mean(key, list(self.dims))
             msg = f"dimension must be one of {', '.join(self.dims)}; got {key!r}.{hint}"
             raise ValueError(msg)
+        if isinstance(key, bool) or not isinstance(key, int | np.integer):
+            msg = f"a mode must be a whole number or the name of a dimension; got {key!r}."
+            raise TypeError(msg)
         if not -self.ndim <= key < self.ndim:
             msg = f"mode must be between 0 and {self.ndim - 1} for shape {self.shape}; got {key}."
             raise ValueError(msg)

@@ -11,6 +11,7 @@ from tensorfill.data.formats.base import match_rows
 from tensorfill.data.labels import carried
 from tensorfill.data.partitions import Extract
 from tensorfill.models import CP
+from tensorfill.registry import check_setting
 from tensorfill.result.answer import Factors
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def top(done: Completion, k: int, mode: int | str, at: ArrayLike | None, new: bo
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         msg = f"k must be a whole number >= 1; got {k!r}."
         raise ValueError(msg)
+    check_setting("new", new, "bool | None")
     if new is None:
         new = not isinstance(obs, Extract)
     elif new and isinstance(obs, Extract):

@@ -104,12 +104,13 @@ class Partitions(ABC):
         return [A[a:b] for a, b in itertools.pairwise(edges)]
 
     def in_units(self, shift: float, spread: float) -> Self:
-        """The same in another unit, for priors that have no zero of their own."""
+        """The same in another unit, told in the one they are in: for priors that have no zero of their own."""
         held = self.held
         if held is not None:
             held = replace(held, values=(held.values.astype(np.float64) - shift) / spread)
         extract = replace(self.extract, values=(self.extract.values.astype(np.float64) - shift) / spread)
-        return replace(self, extract=extract, held=held, shift=float(shift), spread=float(spread))
+        shift, spread = self.shift + self.spread * float(shift), self.spread * float(spread)
+        return replace(self, extract=extract, held=held, shift=shift, spread=spread)
 
     def values_of(self, block: Block, dtype: Any) -> Array:
         """Values of a block in the unit of the fit."""

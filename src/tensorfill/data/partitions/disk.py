@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.atomic import HOST, lives
 from tensorfill.data.formats.base import FileError
-from tensorfill.data.memory import words
+from tensorfill.data.memory import ask, words
 from tensorfill.data.partitions.base import BLOCK, Block, Partitions, Work, add, make_block, sorted_order
 from tensorfill.data.partitions.draw import Draw, Tally
 from tensorfill.data.partitions.labels import Numbering
@@ -32,7 +33,9 @@ from tensorfill.data.partitions.pieces import Piece
 Array = NDArray[Any]
 Tell = Callable[[str, int], None]  # what is being done, and rows done so far
 
-PREFIX = "tensorfill-store-"
+PREFIX = f"tensorfill-store-{HOST}-"  # other machines may share the folder: of theirs nothing is known
+LONGEST = 2**31 - 1  # coordinates are int32
+ROW = 64  # bytes that every slice of a mode takes before the first factor: counts, cuts, labels
 CHUNK = 2**20  # rows passed on at a time
 SPARE = 2**28  # bytes that stay free on the disk
 
@@ -95,20 +98,8 @@ def sweep(folder: str) -> None:
     """Remove stores of processes that are no more."""
     for path in Path(folder).glob(f"{PREFIX}*"):
         pid = path.name.removeprefix(PREFIX).partition("-")[0]
-        if pid.isdigit() and not _alive(int(pid)):
+        if pid.isdigit() and not lives(int(pid)):
             shutil.rmtree(path, ignore_errors=True)  # of another user: stays
-
-
-def _alive(pid: int) -> bool:
-    if os.name == "nt":
-        return True  # no signal 0 there: the system's own cleaning will do
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +178,13 @@ class Filled:
 
     def partitions(self, draw: Draw, *, size_of_block: int = BLOCK, tell: Tell | None = None) -> DiskPartitions:
         """Blocks on disk of all rows but those set aside."""
+        try:
+            return self._partitions(draw, size_of_block, tell)
+        except BaseException:
+            self.store.remove()
+            raise
+
+    def _partitions(self, draw: Draw, size_of_block: int, tell: Tell | None) -> DiskPartitions:
         store = self.store
         tally = Tally(self.shape, draw.fitted(store.rows))
         dtype = np.float32 if store.exact else np.float64
@@ -221,6 +219,16 @@ def fill(
 ) -> Filled:
     """A store of all pieces; `tell` hears of every one."""
     store = Store(folder)
+    try:
+        return _fill(store, pieces, dims, shape, tell)
+    except BaseException:
+        store.remove()  # not when somebody forgets the error
+        raise
+
+
+def _fill(
+    store: Store, pieces: Iterable[Piece], dims: Sequence[str] | None, shape: Sequence[int] | None, tell: Tell | None
+) -> Filled:
     numberings: list[Numbering | None] = []
     largest: list[int] = []
     for piece in pieces:
@@ -231,11 +239,16 @@ def fill(
         if len(piece.axes) != store.ndim:
             msg = f"all files must have the same modes; got {store.ndim} and {len(piece.axes)}."
             raise ValueError(msg)
+        if any((labels is None) != (known is None) for (labels, _), known in zip(piece.axes, numberings, strict=True)):
+            msg = "all files must be tables, or all be arrays and coordinates; got some of both."
+            raise ValueError(msg)
         check_piece(piece, store.rows)
         where = np.empty((len(piece.values), store.ndim), dtype=np.int32)
         for n, ((labels, which), numbering) in enumerate(zip(piece.axes, numberings, strict=True)):
-            where[:, n] = which if labels is None or numbering is None else numbering.codes(labels, which)
-            largest[n] = max(largest[n], int(where[:, n].max(initial=-1)))
+            codes = which if labels is None or numbering is None else numbering.codes(labels, which)
+            largest[n] = max(largest[n], int(codes.max(initial=-1)))
+            check_lengths([largest[n] + 1])
+            where[:, n] = codes
         store.append("raw", where, piece.values.astype(np.float64, copy=False), piece.weights)
         with np.errstate(over="ignore"):
             store.exact = store.exact and bool((piece.values.astype(np.float32) == piece.values).all())
@@ -263,7 +276,16 @@ def _filled(
             labels[names[n]], rank = numbering.finish()
         ranks.append(rank)
         lengths.append(largest[n] + 1 if shape is None else int(shape[n]))
+    check_lengths(lengths)
     return Filled(store, tuple(numberings), tuple(lengths), labels, tuple(ranks), names)
+
+
+def check_lengths(lengths: Sequence[int]) -> None:
+    """A sentence for modes that are longer than coordinates or memory can be."""
+    if max(lengths) > LONGEST:
+        msg = f"a mode may be up to {LONGEST:,} long here; got an index of {max(lengths) - 1:,}."
+        raise ValueError(msg)
+    ask(ROW * sum(lengths), f"a tensor of {' x '.join(f'{n:,}' for n in lengths)}")
 
 
 def check_piece(piece: Piece, before: int) -> None:

@@ -20,13 +20,10 @@ class Numbering:
         self.seen: dict[Any, int] = {}
 
     def codes(self, labels: Sequence[Any], which: Array) -> Array:
-        """Numbers of `labels[which]`, (n,) int32; labels are different from one another."""
+        """Numbers of `labels[which]`, (n,); labels are different from one another."""
         seen = self.seen
         numbers = np.fromiter((seen.setdefault(label, len(seen)) for label in labels), np.int64, len(labels))
-        if len(seen) >= 2**31:
-            msg = f"a dimension may have up to {2**31 - 1:,} labels; got more."
-            raise ValueError(msg)
-        return numbers.astype(np.int32)[which]
+        return numbers[which]
 
     def finish(self) -> tuple[Array, Array]:
         """(labels (I_n,) in the order of the tensor, for each number its place in it)."""

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.convert import from_coo
+from tensorfill.data.formats.base import FileError
+from tensorfill.data.formats.output import naming
 from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import budget
 from tensorfill.data.observations import Observations
@@ -94,17 +96,19 @@ def opened(
 
 
 def _columns(dims: Sequence[str] | None, value: str, weights: Any) -> Columns:
-    if dims is None or isinstance(dims, str) or len(tuple(dims)) < 2:
+    several = isinstance(dims, Sequence) and not isinstance(dims, str | bytes)
+    if not several or len(dims) < 2 or not all(isinstance(d, str) for d in dims):  # type: ignore[arg-type, union-attr]
         msg = f'dims must name two columns or more, as in dims=["user", "item"]; got {dims!r}.'
         raise ValueError(msg)
-    if weights is not None and not isinstance(weights, str):
-        msg = f"weights of a table must be the name of a column; got {type(weights).__name__}."
-        raise TypeError(msg)
-    names = [*dims, value, *([weights] if weights else [])]
+    for name, given in (("value", value), ("weights", weights)):
+        if given is not None and not isinstance(given, str):
+            msg = f"{name} of a table must be the name of a column; got {type(given).__name__}."
+            raise TypeError(msg)
+    names = [*dims, value, *([] if weights is None else [weights])]  # type: ignore[misc]
     if len(set(names)) < len(names):
-        msg = f"dims, value and weights must be different columns; got {', '.join(map(str, names))}."
+        msg = f"dims, value and weights must be different columns; got {', '.join(names)}."
         raise ValueError(msg)
-    return Columns(tuple(str(d) for d in dims), value, weights)
+    return Columns(tuple(dims), value, weights)  # type: ignore[arg-type]
 
 
 def _made(
@@ -123,12 +127,18 @@ def _made(
 
 def few(filled: Filled, columns: Columns | None) -> Observations:
     """All rows of a store in memory, with a source that gives a table back where one came."""
+    try:
+        return _few(filled, columns)
+    finally:
+        filled.store.remove()
+
+
+def _few(filled: Filled, columns: Columns | None) -> Observations:
     parts = list(filled.chunks())
     where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
     weights = np.concatenate([p[2] for p in parts]) if filled.store.weighted else None
     if filled.store.exact:
         values = values.astype(np.float32)
-    filled.store.remove()
     source = None
     if columns is not None:
         import pandas as pd
@@ -158,8 +168,24 @@ def _with_workers(
 
 
 def _file_pieces(files: Sequence[str], columns: Columns | None) -> Iterator[Piece]:
+    kinds: dict[int, tuple[str, Any]] = {}
     for file in files:
-        yield from pieces_of(file, columns)
+        for piece in pieces_of(file, columns):
+            with naming(file, "read"):
+                _check_kinds(piece, columns, kinds)
+            yield piece
+
+
+def _check_kinds(piece: Piece, columns: Columns | None, kinds: dict[int, tuple[str, Any]]) -> None:
+    """Refuse labels of another kind than in the files before: 7 and "7" would be two rows, 1 and True one."""
+    for n, (labels, _) in enumerate(piece.axes):
+        if columns is not None and labels:
+            kind = "a number" if type(labels[0]) in (int, float) else type(labels[0]).__name__
+            before, label = kinds.setdefault(n, (kind, labels[0]))
+            if before != kind:
+                msg = f"its column {columns.dims[n]!r} holds {labels[0]!r} where files before have {label!r}; labels "
+                msg += "must be of one kind."
+                raise FileError(msg)
 
 
 def _frame_pieces(frame: Any, columns: Columns) -> Iterator[Piece]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.exact import EXACT, check_exact
 from tensorfill.data.formats.base import FileError
 from tensorfill.data.formats.output import naming
 from tensorfill.data.optional import attempt_import
@@ -62,6 +63,9 @@ class Columns:
         for name in self.names:
             if name not in there:
                 msg = f"it has no column {name!r}; its columns are {', '.join(there)}.{did_you_mean(name, list(there))}"
+                raise FileError(msg)
+            if list(there).count(name) > 1:
+                msg = f"it has more than one column {name!r}."
                 raise FileError(msg)
 
 
@@ -133,14 +137,23 @@ def _parquet_batches(file: str, columns: Columns) -> Iterator[Any]:
 
 
 def _csv(file: str, columns: Columns) -> Iterator[Any]:
-    return csv_batches(file, columns.names, columns.check)
+    return csv_batches(file, columns.names, columns.check, columns.names[len(columns.dims) :])
 
 
-def csv_batches(file: str, names: Sequence[str], check: Callable[[Sequence[str]], None] | None = None) -> Iterator[Any]:
-    """The rows of some columns of a CSV file, a few at a time."""
+def csv_batches(
+    file: str,
+    names: Sequence[str],
+    check: Callable[[Sequence[str]], None] | None = None,
+    numbers: Sequence[str] = (),
+) -> Iterator[Any]:
+    """The rows of some columns of a CSV file, a few at a time; those of `numbers` as text, for "1" and "2.5" may both
+    come. Types of others are told by the first block; a later one that has others is refused.
+    """
     csv = attempt_import("pyarrow.csv", "reading a CSV file in pieces", "pandas")
+    import pyarrow as pa
+
     parse = csv.ParseOptions(delimiter="\t" if ".tsv" in file.lower() else ",")
-    convert = csv.ConvertOptions(strings_can_be_null=True)
+    convert = csv.ConvertOptions(strings_can_be_null=True, column_types={name: pa.string() for name in numbers})
     with csv.open_csv(file, csv.ReadOptions(block_size=2**25), parse, convert) as rows:
         (check or _all_of(names))(rows.schema.names)
         for batch in rows:
@@ -168,8 +181,12 @@ def from_arrow(batch: Any, columns: Columns) -> Iterator[Piece]:
     axes = []
     for d in columns.dims:
         column = batch.column(d)
-        if column.null_count:
-            msg = f"{column.null_count:,} rows have no label in column {d!r}."
+        if pa.types.is_nested(column.type):
+            msg = f"its column {d!r} holds {column.type}, which cannot be labels."
+            raise FileError(msg)
+        empty = column.is_null(nan_is_null=True)
+        if unlabelled := pc.sum(empty).as_py():
+            msg = f"{unlabelled:,} rows have no label in column {d!r}."
             raise FileError(msg)
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         coded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
@@ -183,13 +200,30 @@ def from_arrow(batch: Any, columns: Columns) -> Iterator[Piece]:
 
 def _numbers(column: Any, name: str) -> Array:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
+    whole, text = pa.types.is_integer(column.type), pa.types.is_string(column.type)
     try:
-        column = column.cast(pa.float64(), safe=False)
+        cast = (pc.utf8_trim_whitespace(column) if text else column).cast(pa.float64(), safe=whole)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        msg = f"its column {name!r} holds {column.type}, not numbers."
+        reason = f"{column.type}, not numbers ({str(error).splitlines()[0]})"
+        what = "whole numbers beyond 2^53, which float64 would change" if whole else reason
+        msg = f"its column {name!r} holds {what}."
         raise FileError(msg) from error
-    return column.to_numpy(zero_copy_only=False)
+    values = cast.to_numpy(zero_copy_only=False)
+    if text:
+        _check_digits(values, lambda rows: column.take(pa.array(rows)).to_pylist())
+    return values
+
+
+def _check_digits(values: Array, texts: Callable[[Array], Iterable[str]]) -> None:
+    """Refuse whole numbers written in digits that are not what was read, (n,); `texts` gives those of some rows."""
+    with np.errstate(invalid="ignore"):
+        large = np.flatnonzero(np.isfinite(values) & (np.abs(values) >= EXACT))
+    for k, text in zip(large, texts(large), strict=True):
+        if text.strip().lstrip("+-").isdecimal() and int(text) != int(values[k]):
+            msg = f"whole numbers must be within 2^53 to be exact here; got {text.strip()[:40]}."
+            raise FileError(msg)
 
 
 # --- coordinates and arrays ---------------------------------------------------------------------------------------
@@ -211,6 +245,7 @@ def _tns(file: str) -> Iterator[Piece]:
             if part.shape[1] < 3 or (where != part[:, :-1]).any() or where.min() < 1:
                 msg = f"each line must be `i j [k ...] value`, with indices from 1; look at entries {at + 1:,} onwards."
                 raise FileError(msg)
+            _check_digits(part[:, -1], lambda rows, some=some: (some[k].split()[-1] for k in rows))
             at += len(part)
             known = ~np.isnan(part[:, -1])
             yield Piece([(None, column[known] - 1) for column in where.T], part[known, -1])
@@ -244,6 +279,10 @@ def dense_piece(part: Array, corner: Sequence[int]) -> Iterator[Piece]:
     known = ~np.isnan(part) if part.dtype.kind == "f" else np.ones(part.shape, dtype=bool)
     if known.any():
         where = np.nonzero(known)
+        try:
+            check_exact(np.stack(where, axis=1) + np.asarray(corner), part[known])
+        except ValueError as error:
+            raise FileError(str(error)) from error
         yield Piece([(None, w + c) for w, c in zip(where, corner, strict=True)], part[known].astype(np.float64))
 
 
