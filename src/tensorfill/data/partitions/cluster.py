@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.partitions.base import BLOCK, Block, Partitions, Work, make_block, sorted_order
-from tensorfill.data.partitions.disk import check_lengths, check_piece, refuse_repeats
+from tensorfill.data.partitions.disk import ask_lengths, check_length, check_piece, refuse_repeats
 from tensorfill.data.partitions.draw import Draw, Tally
 from tensorfill.data.partitions.labels import Numbering
 from tensorfill.data.partitions.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
@@ -280,6 +280,8 @@ def on_cluster(
         lengths.append(len(rank))
         for number, codes in zip(numbers, found, strict=True):
             number[n] = None if codes is None else rank[codes]
-    check_lengths(lengths)
+    if shape is None:
+        check_length(max(lengths))
+        ask_lengths(lengths)
     count, exact = sum(k[0] for k in there), all(k[2] for k in there)
     return OnCluster(client, pieces, numbers, labels, tuple(lengths), names, count, exact)

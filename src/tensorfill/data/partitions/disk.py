@@ -247,7 +247,7 @@ def _fill(
         for n, ((labels, which), numbering) in enumerate(zip(piece.axes, numberings, strict=True)):
             codes = which if labels is None or numbering is None else numbering.codes(labels, which)
             largest[n] = max(largest[n], int(codes.max(initial=-1)))
-            check_lengths([largest[n] + 1])
+            check_length(largest[n] + 1)
             where[:, n] = codes
         store.append("raw", where, piece.values.astype(np.float64, copy=False), piece.weights)
         with np.errstate(over="ignore"):
@@ -276,15 +276,20 @@ def _filled(
             labels[names[n]], rank = numbering.finish()
         ranks.append(rank)
         lengths.append(largest[n] + 1 if shape is None else int(shape[n]))
-    check_lengths(lengths)
+    if shape is None:  # told by the indices, of which one may be wrong
+        ask_lengths(lengths)
     return Filled(store, tuple(numberings), tuple(lengths), labels, tuple(ranks), names)
 
 
-def check_lengths(lengths: Sequence[int]) -> None:
-    """A sentence for modes that are longer than coordinates or memory can be."""
-    if max(lengths) > LONGEST:
-        msg = f"a mode may be up to {LONGEST:,} long here; got an index of {max(lengths) - 1:,}."
+def check_length(length: int) -> None:
+    """A sentence for a mode that is longer than coordinates can be."""
+    if length > LONGEST:
+        msg = f"a mode may be up to {LONGEST:,} long here; got an index of {length - 1:,}."
         raise ValueError(msg)
+
+
+def ask_lengths(lengths: Sequence[int]) -> None:
+    """May modes be so long?"""
     ask(ROW * sum(lengths), f"a tensor of {' x '.join(f'{n:,}' for n in lengths)}")
 
 

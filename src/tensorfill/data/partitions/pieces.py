@@ -10,6 +10,7 @@ import glob
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -245,10 +246,14 @@ def _tns(file: str) -> Iterator[Piece]:
             if part.shape[1] < 3 or (where != part[:, :-1]).any() or where.min() < 1:
                 msg = f"each line must be `i j [k ...] value`, with indices from 1; look at entries {at + 1:,} onwards."
                 raise FileError(msg)
-            _check_digits(part[:, -1], lambda rows, some=some: (some[k].split()[-1] for k in rows))
+            _check_digits(part[:, -1], partial(_last_words, some))
             at += len(part)
             known = ~np.isnan(part[:, -1])
             yield Piece([(None, column[known] - 1) for column in where.T], part[known, -1])
+
+
+def _last_words(lines: Sequence[str], rows: Array) -> list[str]:
+    return [lines[k].split()[-1] for k in rows]
 
 
 def _zarr(file: str) -> Any:
