@@ -11,7 +11,6 @@ from tensorfill.data.formats.base import match_rows
 from tensorfill.data.labels import carried
 from tensorfill.data.partitions import Extract
 from tensorfill.models import CP
-from tensorfill.registry import check_setting
 from tensorfill.result.answer import Factors
 
 if TYPE_CHECKING:
@@ -42,7 +41,9 @@ def top(done: Completion, k: int, mode: int | str, at: ArrayLike | None, new: bo
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         msg = f"k must be a whole number >= 1; got {k!r}."
         raise ValueError(msg)
-    check_setting("new", new, "bool | None")
+    if new is not None and not isinstance(new, bool):
+        msg = f"new must be True, False or None; got {new!r}."
+        raise TypeError(msg)
     if new is None:
         new = not isinstance(obs, Extract)
     elif new and isinstance(obs, Extract):
