@@ -12,6 +12,7 @@ from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Sea
 from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
+from tensorfill.data.gaps import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 from tensorfill.result.answer import Filled
@@ -107,8 +108,9 @@ class Smoother(Along):
         X = dense_table(obs.dense(dtype=np.float64), (self.mode,))
         known = ~np.isnan(X)
         means = dense_means(obs, facts, run, self.mode)
-        aside = known & (np.random.default_rng([run.seed, 3]).random(X.shape) < SHARE)
-        kept = known & ~aside
+        rest, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3]))  # across a run, other weights hold
+        kept = dense_table(rest.mask, (self.mode,))
+        aside = known & ~kept
         T = np.where(known, X, 0.0)
         scale = _spread(T, known)
         tie = 1.0 / np.diff(obs.position(self.mode))  # what is twice as far may wander by twice the variance
