@@ -15,9 +15,9 @@ from tensorfill.data.formats.output import naming
 from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import budget
 from tensorfill.data.observations import Observations
-from tensorfill.data.partitions.base import Partitions
+from tensorfill.data.partitions.base import Partitions, sorted_order
 from tensorfill.data.partitions.cluster import active_client, on_cluster, read_chunk, read_file, read_frame
-from tensorfill.data.partitions.disk import Filled, Tell, fill
+from tensorfill.data.partitions.disk import Filled, Tell, fill, refuse_repeats
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.pieces import (
     Columns,
@@ -137,6 +137,7 @@ def _few(filled: Filled, columns: Columns | None) -> Observations:
     parts = list(filled.chunks())
     where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
     weights = np.concatenate([p[2] for p in parts]) if filled.store.weighted else None
+    refuse_repeats(where[sorted_order(where, 0)], filled.dims, filled.labels)
     if filled.store.exact:
         values = values.astype(np.float32)
     source = None
