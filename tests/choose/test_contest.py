@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.choose import blend
+from tensorfill.choose import answer, blend
 from tensorfill.choose import contest as contest_module
 from tensorfill.choose.auto import ALWAYS
 from tensorfill.choose.candidates import CANDIDATES
+from tensorfill.choose.candidates.base import Late
 from tensorfill.choose.contest import Contest, ends
 from tensorfill.choose.folds import loss_weights
 from tensorfill.choose.given import Given
 from tensorfill.choose.rounds import hold
 from tensorfill.data.facts import look
+from tensorfill.data.gaps import GAPS
 from tensorfill.methods.base import Run
 
 
@@ -250,3 +252,53 @@ def test_smoothness_given_in_any_unit_is_never_worse_than_the_means():
     done = tfl.complete(np.where(known, T, np.nan), prior="normal", smooth={0: 10.0})
     error = ((done.estimate - T) / T.std(axis=0))[~known]
     assert np.sqrt(np.mean(error**2)) < 1.1
+
+
+def clock(monkeypatch):
+    """A clock that stands still until it is moved: [now]."""
+    now = [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    return now
+
+
+@pytest.mark.parametrize("limit", [30.0, 10.0])
+def test_parts_of_a_blend_share_what_is_left_of_the_time(limit, contest, monkeypatch):
+    entries = tuple(e for e in contest.ranking() if e.fitted is not None)[:3]
+    now, asked = clock(monkeypatch), []
+
+    class Slow:
+        def fit(self, obs, facts, run):
+            asked.append(run.seconds)
+            now[0] += 8.0
+            return entries[0].fitted
+
+    monkeypatch.setattr(answer, "_sharing", lambda contest, decision: [Slow(), Slow(), Slow()])
+    decision = blend.Decision(entries, np.full((len(GAPS), 3), 1 / 3))
+    done = answer.from_contest(contest, decision, Run(0, seconds=limit), "auto")
+    assert asked == pytest.approx([10.0, 11.0, 14.0] if limit == 30 else [10 / 3, 1.0])
+    assert (done.status is tfl.Status.TIME) == (limit == 10)
+    assert np.isfinite(done.full).all()
+
+
+@pytest.mark.parametrize("name", ["rows", "columns", "smoother"])
+def test_what_has_no_loop_of_a_solver_looks_at_the_clock_too(name, monkeypatch):
+    obs = tfl.observe(series()[1])
+    facts = look(obs)
+    now = clock(monkeypatch)
+    candidate = next(CANDIDATES[name].search(facts, Given()))
+    assert candidate.fit(obs, facts, Run(0, seconds=5.0)).status.ok
+    run = Run(0, seconds=5.0)
+    monkeypatch.setattr(np, "isnan", lambda x, isnan=np.isnan: (now.__setitem__(0, now[0] + 6.0), isnan(x))[1])
+    with pytest.raises(Late):
+        candidate.fit(obs, facts, run)
+
+
+def test_a_fit_that_is_late_is_one_that_was_not_made(contest, monkeypatch):
+    def late(self, obs, facts, run):
+        raise Late
+
+    entry = contest.ranking()[0]
+    monkeypatch.setattr(type(entry.candidate), "fit", late)
+    assert contest._fit(entry, contest.folds[0]).note == "it was cut short"
+    decision = blend.single(entry)
+    assert answer.from_contest(contest, decision, Run(0, seconds=9.0), "auto").status is tfl.Status.TIME

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.blend import Decision, single
-from tensorfill.choose.candidates.base import Candidate, Fitted
+from tensorfill.choose.candidates.base import Candidate, Fitted, Late
 from tensorfill.choose.candidates.continuation import Continuation
 from tensorfill.choose.candidates.field import Field, large
 from tensorfill.choose.candidates.means import Means
-from tensorfill.choose.contest import Contest, ends
+from tensorfill.choose.contest import Contest, Entry, ends
 from tensorfill.choose.field import EVALUATIONS, START_EVALUATIONS
 from tensorfill.choose.large import busiest
 from tensorfill.data.facts import Facts
@@ -77,8 +79,11 @@ def trial_error(candidate: Field | Continuation, obs: Observations, facts: Facts
 def from_contest(contest: Contest, decision: Decision, run: Run, method: str) -> Completion:
     """The winner, or the parts of the blend, fitted to everything."""
     obs, facts = contest.obs, contest.facts
-    parts = _sharing(contest, decision)
-    fits = [part.fit(obs, facts, _part(run, k, len(parts))) for k, part in enumerate(parts)]
+    parts, began = _sharing(contest, decision), time.monotonic()
+    fits = []
+    for k, (part, entry) in enumerate(zip(parts, decision.entries, strict=True)):
+        left = run.rest(began)
+        fits.append(_refit(part, entry, contest, _part(left, k, len(parts)), late=left.late))
     heaviest = int(np.argmax([decision.weight_of(e, contest) for e in decision.entries]))
     done = _completion(fits[heaviest], obs, facts, run, method)
     answer = fits[0].answer if len(fits) == 1 else _blend(contest, decision, [f.answer for f in fits])
@@ -91,6 +96,15 @@ def from_contest(contest: Contest, decision: Decision, run: Run, method: str) ->
         tried=leaderboard(contest, decision),
         **_errors(contest, decision.predict(contest)),
     )
+
+
+def _refit(part: Candidate, entry: Entry, contest: Contest, run: Run, *, late: bool) -> Fitted:
+    """A part fitted to everything; where there is no time for that, as one fold left it."""
+    if not late or entry.fitted is None:
+        with suppress(Late):
+            return part.fit(contest.obs, contest.facts, run)
+    left = entry.fitted or Means().fit(contest.obs, contest.facts, run)  # none: its trials are those of a checkpoint
+    return replace(left, status=Status.TIME)
 
 
 def _completion(fitted: Fitted, obs: Observations, facts: Facts, run: Run, method: str) -> Completion:
@@ -124,7 +138,7 @@ def cut_short(contest: Contest, run: Run, method: str) -> Completion:
 
 
 def _part(run: Run, k: int, parts: int) -> Run:
-    """How to fit part k: a share of the time, a section of its own in the checkpoint."""
+    """How to fit part k: a share of the time left, a section of its own in the checkpoint."""
     seconds = None if run.seconds is None else run.seconds / (parts - k)
     return replace(run, seconds=seconds, checkpoint=run.section(str(k)))
 

@@ -141,14 +141,13 @@ class Auto(Method):
         only = settled(obs, facts, given, run)
         if only is not None:
             return from_one(only, obs, facts, run, self.name, told=given.held_out != 0)
-        contest = Contest.on(obs, facts, given, run)
+        contest = Contest.on(obs, facts, given, run.rest(began))
         try:
             hold(contest, (cls for _, cls in CANDIDATES.items()), always=ALWAYS)
             if contest.ended is not None or not contest.ranking():
                 return cut_short(contest, run, self.name)
             decision = decide(contest, one=given.model or given.prior is not None)
-            left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
-            return from_contest(contest, decision, replace(run, seconds=left), self.name)
+            return from_contest(contest, decision, run.rest(began), self.name)
         except KeyboardInterrupt:  # in a candidate that has no loop of its own to hand back its best
             contest.ended = Status.INTERRUPTED
             return cut_short(contest, run, self.name)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.candidates.base import Candidate, Fitted
+from tensorfill.choose.candidates.base import Candidate, Fitted, Late
 from tensorfill.choose.defaults import prior_for
 from tensorfill.choose.folds import Fold, folds_of, loss_weights
 from tensorfill.choose.given import Given
@@ -143,6 +143,8 @@ class Contest:
             try:
                 fitted = entry.trial.fit(fold.kept, self.facts, run)
                 x = np.asarray(fitted.answer.at(fold.aside.indices), dtype=np.float64)
+            except Late:
+                note, self.late = "it was cut short", True
             except (np.linalg.LinAlgError, FloatingPointError, OverflowError) as error:
                 note = f"it failed: {error}"
         if fitted is not None:

@@ -8,6 +8,7 @@ guess makes them narrow where they can be.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -57,6 +58,7 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
         msg = f"error bars need at least {FEWEST} observed entries, to set some aside; got {obs.nnz}."
         raise ValueError(msg)
     obs._refuse_huge("error bars")
+    whole, began = run, time.monotonic()
     run = replace(run, seconds=None if run.seconds is None else run.seconds / 2)
     kept, aside = split_like_gaps(obs, default_held_out(obs), np.random.default_rng([run.seed, 7]))
     if np.ceil(level * (aside.nnz + 1)) > aside.nnz:
@@ -70,7 +72,7 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
     unit = unit_of(trial)
     at = tuple(aside.indices.T)
     off = np.abs(np.asarray(trial.at(aside.indices), dtype=np.float64) - aside.values) / unit[at]
-    done = method.complete(obs, run)
+    done = method.complete(obs, whole.rest(began))
     half = half_widths(Errors(obs.shape, aside.indices, off), trial, level, run.seed) * unit
     half[obs.mask] = 0.0
     return replace(done, bars=Bars(level, half), error=float(np.sqrt(np.mean(off**2))))

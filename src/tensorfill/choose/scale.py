@@ -104,8 +104,7 @@ def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> C
     solver = solver_for(problem, given)
     size = 8.0 * sum(a * b for a, b in problem.parameter_shapes)
     ask(COPIES * size, f"factors of rank {choice.rank} of a tensor of shape {parts.shape}, and a fit's copies of them,")
-    left = None if run.seconds is None else max(run.seconds - (time.monotonic() - began), 1e-9)
-    outcome = fit_blocks(problem, solver, start, choice.smooth, replace(run, seconds=left))
+    outcome = fit_blocks(problem, solver, start, choice.smooth, run.rest(began))
     factors = fill_unseen(parts.extract, outcome.state.factors, choice.smooth)
     held = parts.held
     return Completion(

@@ -8,7 +8,8 @@ loop, the pasting of observed entries and placeholder invariance are written onc
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any, ClassVar
@@ -30,6 +31,7 @@ from tensorfill.solvers.loop import run as run_loop
 Array = NDArray[Any]
 
 METHODS: Registry[Method] = Registry("method")
+UP = 1e-9  # seconds: of a run whose time is up
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,15 @@ class Run(Settings):
             raise ValueError(msg)
         if self.checkpoint is not None:  # opened once, so that all parts of the run share one file
             object.__setattr__(self, "checkpoint", Checkpoint.at(self.checkpoint, resume=self.resume))
+
+    def rest(self, began: float) -> Run:
+        """The run for what remains of it, if it `began` then by the monotonic clock; its time may be up, but not 0."""
+        return self if self.seconds is None else replace(self, seconds=max(began + self.seconds - time.monotonic(), UP))
+
+    @property
+    def late(self) -> bool:
+        """Is the time up?"""
+        return self.seconds is not None and self.seconds <= UP
 
     def section(self, name: str) -> Checkpoint | None:
         """The part of the checkpoint that belongs to a part of this run."""

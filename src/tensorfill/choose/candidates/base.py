@@ -8,7 +8,8 @@ another candidate. `@CANDIDATES.register("its-name")` puts it into the contest a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -42,6 +43,25 @@ class Fitted:
     problem: Problem | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     error: float = np.nan  # root mean square on known entries it did not see, where it set some aside for a purpose
+
+
+class Late(Exception):
+    """The time of a fit is up, and it has nothing to show for it."""
+
+
+def watch(run: Run) -> Callable[[], None]:
+    """To be called now and then by a fit that has no loop of the solvers: Late, once the time is up."""
+    end = np.inf if run.seconds is None else time.monotonic() + run.seconds
+
+    def look() -> None:
+        if time.monotonic() > end:
+            raise Late
+
+    return look
+
+
+def never() -> None:
+    """A watch without a limit."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ rows have an order: what a sensor shows follows from what the others and itself 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,9 @@ from tensorfill.choose.candidates.base import (
     dense_table,
     dims_of,
     from_table,
+    never,
     tables,
+    watch,
 )
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
@@ -75,11 +78,12 @@ class Columns(Candidate):
         return 2e-3 + ROUNDS * rows * (2e-5 + 2.6e-9 * p**3)
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        look = watch(run)
         X, level, scale = standardised(dense_table(obs.dense(dtype=np.float64), self.columns))
         p = X.shape[1]
         if self.beside is not None:
             X = _with_neighbours(X, obs.shape, self.columns, self.beside)
-        filled = expectation_maximisation(X, self.shrink)[:, :p]
+        filled = expectation_maximisation(X, self.shrink, look)[:, :p]
         return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.columns)))
 
 
@@ -131,7 +135,7 @@ def _with_neighbours(X: Array, shape: tuple[int, ...], columns: tuple[int, ...],
     return np.hstack(parts)
 
 
-def expectation_maximisation(X: Array, shrink: float) -> Array:
+def expectation_maximisation(X: Array, shrink: float, look: Callable[[], None] = never) -> Array:
     """X (k, p) with NaN filled by its mean given the rest of the row, mean and covariance learned by EM."""
     known = ~np.isnan(X)
     T = np.where(known, X, 0.0)
@@ -140,21 +144,24 @@ def expectation_maximisation(X: Array, shrink: float) -> Array:
     mean, S = np.zeros(p), np.eye(p)
     F = T
     for _ in range(ROUNDS):
-        F, spread = _conditional(T, known, mean, S)
+        F, spread = _conditional(T, known, mean, S, look)
         mean = F[some].mean(axis=0)
         D = F[some] - mean
         S = (D.T @ D + spread) / max(int(some.sum()), 1)
         diagonal = np.maximum(np.diag(S), 1e-9)
         S = (1 - shrink) * S + shrink * np.diag(diagonal)
-    return _conditional(T, known, mean, S)[0]
+    return _conditional(T, known, mean, S, look)[0]
 
 
-def _conditional(T: Array, known: Array, mean: Array, S: Array) -> tuple[Array, Array]:
+def _conditional(
+    T: Array, known: Array, mean: Array, S: Array, look: Callable[[], None] = never
+) -> tuple[Array, Array]:
     """(rows filled by their conditional means (k, p), sum over rows of the conditional covariances (p, p))."""
     k, p = T.shape
     out, spread = np.array(T), np.zeros((p, p))
     block = max(1, BLOCK // (p * p))
     for start in range(0, k, block):
+        look()
         m = known[start : start + block].astype(float)
         d = (T[start : start + block] - mean) * m
         # rows and columns of missing entries become those of the identity, so that one shape serves every pattern

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search, dense_table, from_table
+from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search, dense_table, from_table, watch
 from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
@@ -105,6 +105,7 @@ class Smoother(Along):
         return 5e-3 + fits * (6e-8 * facts.size + 2e-5 * facts.shape[self.mode])
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        look = watch(run)
         X = dense_table(obs.dense(dtype=np.float64), (self.mode,))
         known = ~np.isnan(X)
         means = dense_means(obs, facts, run, self.mode)
@@ -118,6 +119,7 @@ class Smoother(Along):
         for base in (means, own_level(T, kept, means)):
             for noise in NOISE:
                 for back in RETURN:
+                    look()
                     found = base + wander(np.where(kept, T - base, 0.0), kept, noise, back, tie)
                     error = float(np.mean(((found - T) / scale)[aside] ** 2)) if aside.any() else np.inf
                     if error < least:

@@ -179,10 +179,10 @@ class LowRank(Candidate):
     def _fit(self, problem: Problem, smooth: dict[int, float], run: Run) -> Outcome:
         """From several starts where the first leads nowhere: it may lie at a saddle."""
         best, least, began = None, np.inf, time.monotonic()
-        for k in range(TRIES):
-            if k and run.seconds is not None:  # the starts share the time
-                run, began = replace(run, seconds=max(run.seconds - (time.monotonic() - began), 1e-9)), time.monotonic()
-            now = self._from_start(problem, smooth, run, np.random.default_rng([run.seed, 1 + self.start, k]))
+        for k in range(TRIES):  # the starts share the time
+            now = self._from_start(
+                problem, smooth, run.rest(began), np.random.default_rng([run.seed, 1 + self.start, k])
+            )
             value = problem.value(now.state.factors)
             if best is None or value < least:
                 best, least = now, value
@@ -194,28 +194,29 @@ class LowRank(Candidate):
 
     def _from_start(self, problem: Problem, smooth: dict[int, float], run: Run, rng: np.random.Generator) -> Outcome:
         """To the best on entries set aside, then on for a while with all of them; without any, to convergence."""
-        obs, solver = problem.observations, self._solver(problem)
+        obs, solver, began = problem.observations, self._solver(problem), time.monotonic()
         longest = STOPPING.max_iter if run.max_iter is None else run.max_iter
         share = ASIDE if self.given.held_out is None else self.given.held_out
         mend = partial(fill_unseen, smooth=smooth)
         if share == 0 or obs.nnz < FEWEST:
             start = mend(obs, first_factors(problem, rng))
-            stopping = replace(STOPPING, max_iter=longest, seconds=run.seconds)
+            stopping = replace(STOPPING, max_iter=longest, seconds=run.rest(began).seconds)
             return _run(Fit(problem, solver, start), stopping, rng, run)
         kept, aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 2]))
         train = problem.on(kept)
         patience = BURSTS if isinstance(solver, LBFGSB) else STOPPING.patience
         last_steps = 0 if run.max_iter is None else -(-longest // (LAST + 1))  # a limit is for both
-        stopping = replace(STOPPING, patience=patience, max_iter=longest - last_steps, seconds=run.seconds)
         fit = Fit(train, solver, mend(kept, first_factors(train, rng)), aside, partial(mend, kept))
+        left, most = run.rest(began).seconds, longest - last_steps
+        stopping = replace(STOPPING, patience=patience, max_iter=most, seconds=left)
         first = _run(fit, stopping, rng, run)
         if first.status in ENDED_EARLY or first.best_iteration == 0:
             return first
         start = mend(kept, first.state.factors)
-        left = None if run.seconds is None else max(run.seconds - first.history.rows[-1].seconds, 1e-9)
         steps = min(-(-first.best_iteration // LAST), last_steps or longest)
         if isinstance(solver, LBFGSB) and first.best_iteration < LAST:  # a quarter of few bursts: as many shorter ones
             solver, steps = replace(solver, burst=solver.burst // LAST), first.best_iteration
+        left = run.rest(began).seconds
         last = _run(Fit(problem, solver, start), Stopping(max_iter=steps, tol=0.0, seconds=left), rng, run)
         status = last.status if last.status in ENDED_EARLY else first.status
         return Outcome(last.state, status, first.history, first.best_iteration)

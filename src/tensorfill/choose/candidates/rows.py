@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,9 @@ from tensorfill.choose.candidates.base import (
     dense_table,
     dims_of,
     from_table,
+    never,
     tables,
+    watch,
 )
 from tensorfill.choose.candidates.columns import standardised
 from tensorfill.choose.given import Given
@@ -65,8 +68,9 @@ class Rows(Candidate):
         return 1e-3 + 1.5e-8 * (facts.size / p) ** 2 * p
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
+        look = watch(run)
         X, level, scale = standardised(dense_table(obs.dense(dtype=np.float64), self.columns))
-        filled = nearest_rows(X, self.nearest)
+        filled = nearest_rows(X, self.nearest, look)
         return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.columns)))
 
 
@@ -78,7 +82,7 @@ def _tables(facts: Facts) -> list[tuple[int, ...]]:
     return sorted((way for way in rows if FEWEST_ROWS <= rows[way] <= MOST_ROWS), key=lambda way: rows[way])
 
 
-def nearest_rows(X: Array, nearest: int) -> Array:
+def nearest_rows(X: Array, nearest: int, look: Callable[[], None] = never) -> Array:
     """X (k, p), standardised, with NaN filled by the mean of the `nearest` rows that know the entry, 1 / distance."""
     known = ~np.isnan(X)
     M, T = known.astype(float), np.where(known, X, 0.0)
@@ -90,6 +94,7 @@ def nearest_rows(X: Array, nearest: int) -> Array:
     np.fill_diagonal(distance, np.inf)
     out = np.array(T)
     for j in range(X.shape[1]):
+        look()
         rows, donors = np.flatnonzero(~known[:, j]), np.flatnonzero(known[:, j])
         if not len(rows) or not len(donors):
             continue
