@@ -24,8 +24,11 @@ def speed(
     """Speed, as ratios measured side by side in one run: OUT/speed.csv."""
     from tensorfill.bench.speed import run
 
-    for row in run(out, quick=quick):
+    skipped: list[str] = []
+    for row in run(out, quick=quick, skipped=skipped):
         typer.echo(f"{'ok    ' if row.ok else 'MISSED'}  {row.name}: {row.ratio:.3g} (target {row.target})")
+    for sentence in skipped:
+        typer.echo(f"left out: {sentence}")
     typer.echo(f"written: {out}/speed.csv")
 
 

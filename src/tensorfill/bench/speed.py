@@ -45,11 +45,15 @@ class Row:
     ok: bool
 
 
-def run(out_dir: str | Path, quick: bool = False) -> list[Row]:
-    """Measure everything, write out_dir/speed.csv, return its rows; `quick`: small sizes, to see that it works."""
-    from tensorfill.bench import speed_models  # imports Numba
+def run(out_dir: str | Path, quick: bool = False, skipped: list[str] | None = None) -> list[Row]:
+    """Measure everything, write out_dir/speed.csv, return its rows; `quick`: small sizes, to see that it works.
+
+    What is not installed is left out, with a sentence in `skipped`.
+    """
+    from tensorfill.bench import speed_fused, speed_models, speed_ratings  # these import Numba
 
     rows = [*picture(quick), *sparse(quick), *speed_models.measure(quick), *decompositions(quick), *start_up(quick)]
+    rows += [*speed_fused.measure(quick), *speed_ratings.measure(quick, [] if skipped is None else skipped)]
     target = Path(out_dir) / "speed.csv"
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target, "w") as file:

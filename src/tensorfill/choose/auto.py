@@ -115,7 +115,12 @@ class Auto(Method):
         return [name for name in names if getattr(self, name) is not None]
 
     def memory(self, obs: Observations) -> float:
-        """As of any method, but less for a large picture, which is completed window by window."""
+        """As of any method, but less for a large picture, which is completed window by window, and for a large table,
+        which is fitted block by block.
+        """
+        if is_large(obs):
+            copies = obs.ndim + 2  # one sorted along each mode, what was given, what is not set aside
+            return copies * (4.0 * obs.ndim + 8.0) * obs.nnz + 1300.0 * sum(obs.shape)
         if not is_picture(obs) or math.prod(obs.shape[:2]) < LARGE:
             return super().memory(obs)
         return PER_ENTRY * obs.size + PER_KNOWN * obs.nnz

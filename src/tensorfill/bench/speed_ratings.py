@@ -1,0 +1,160 @@
+"""Ratings beside what was written for them alone: time to the same held-out error, in one run.
+
+Theirs are alternating least squares for a matrix in sixty lines of Numba, and Surprise's SVD where it is there. Both
+sides are given rank, ridge and start; seconds are processor time, so that a busy machine slows neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from time import process_time
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from tensorfill.bench.speed import Row, at_most
+from tensorfill.data.observations import Observations
+from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.memory import MemoryPartitions, in_memory
+from tensorfill.interelement.quadratic import penalties
+from tensorfill.numerical.continuous import Normal
+from tensorfill.partitioned import Partitioned
+from tensorfill.solvers.newton import Newton
+
+Array = NDArray[Any]
+Curve = list[tuple[float, float]]  # (seconds, held-out error) after every sweep
+
+NOISE, RIDGE, SWEEPS = 0.6, 0.4, 8
+SAME = 1.002  # errors that close are the same
+
+
+def measure(quick: bool, skipped: list[str]) -> Iterator[Row]:
+    """Rows for speed.csv; what is not installed goes to `skipped` as a sentence."""
+    count, shape, rank = (30_000, (600, 300), 8) if quick else (10_000_000, (100_000, 20_000), 50)
+    parts = ratings(count, shape, 10)
+    ours, theirs = ours_on(parts, rank), single_purpose(parts, rank)
+    a, b = to_same(ours, theirs)
+    yield at_most(f"{count:,} ratings, rank {rank}: time to the same error / ALS for that alone", 1.5, a / b, a, b)
+    if find_spec("surprise") is None:
+        skipped.append("Surprise is not installed: pip install 'tensorfill[bench]'")
+        return
+    count, shape = (5_000, (200, 100)) if quick else (1_000_000, (20_000, 5_000))
+    parts = ratings(count, shape, 10)
+    a, b = to_same(ours_on(parts, 20), surprise_on(parts, 20))
+    yield at_most(f"{count:,} ratings, rank 20: time to the same error / Surprise SVD", 1.0, a / b, a, b)
+
+
+def ratings(count: int, shape: tuple[int, int], true_rank: int, seed: int = 0) -> MemoryPartitions:
+    """Synthetic ratings, a tenth (or 2^18) of them set aside."""
+    rng = np.random.default_rng(seed)
+    flat = np.unique(rng.integers(shape[0] * shape[1], size=int(1.2 * count)))
+    flat = np.sort(rng.choice(flat, count, replace=False))
+    where = np.stack(np.unravel_index(flat, shape), axis=1).astype(np.int32)
+    A, B = (rng.normal(size=(n, true_rank)) / true_rank**0.25 for n in shape)
+    t = np.empty(count, dtype=np.float32)
+    for start in range(0, count, 2**20):
+        part = where[start : start + 2**20]
+        t[start : start + 2**20] = np.einsum("ir,ir->i", A[part[:, 0]], B[part[:, 1]])
+    t += NOISE * rng.standard_normal(count, dtype=np.float32)
+    return in_memory(Observations(shape, where, t), Draw(seed))
+
+
+def start_of(parts: MemoryPartitions, rank: int) -> list[Array]:
+    """The same for both sides."""
+    rng = np.random.default_rng(1)
+    return [rng.normal(size=(n, rank)) / rank**0.25 for n in parts.shape]
+
+
+def error(parts: MemoryPartitions, A: Array, B: Array) -> float:
+    """Root mean square error on the entries set aside."""
+    held = parts.held
+    assert held is not None
+    x = np.einsum("ir,ir->i", A[held.indices[:, 0]], B[held.indices[:, 1]])
+    return float(np.sqrt(np.mean((x - held.values) ** 2)))
+
+
+def ours_on(parts: MemoryPartitions, rank: int) -> Curve:
+    """Newton over blocks: for Normal alternating least squares."""
+    problem = Partitioned.on_blocks(
+        parts, rank, prior=Normal(), interelement=penalties(2, {}, RIDGE), dtype=np.float64, quiet=True
+    )
+    solver, rng = Newton(), np.random.default_rng(0)
+    solver.step(problem, solver.init(problem, start_of(parts, rank), rng), rng)  # compiled, sorted
+    began = process_time()
+    state = solver.init(problem, start_of(parts, rank), rng)
+    out: Curve = []
+    for _ in range(SWEEPS):
+        state = solver.step(problem, state, rng)
+        seconds = process_time() - began
+        out.append((seconds, error(parts, *state.factors)))
+        began += process_time() - began - seconds  # looking at it does not count
+    return out
+
+
+@njit(parallel=True, fastmath=True, cache=True)
+def _half_sweep(starts: Array, others: Array, values: Array, B: Array, ridge: float, A: Array) -> None:
+    """Every row of A by its own least squares, given B."""
+    R = B.shape[1]
+    for i in prange(len(starts) - 1):
+        G, h = np.zeros((R, R)), np.zeros(R)
+        for e in range(starts[i], starts[i + 1]):
+            b, t = others[e], values[e]
+            for r in range(R):
+                k = B[b, r]
+                h[r] += t * k
+                for s in range(r + 1):
+                    G[r, s] += k * B[b, s]
+        for r in range(R):
+            G[r, r] += ridge
+            for s in range(r):
+                G[s, r] = G[r, s]
+        A[i] = np.linalg.solve(G, h)
+
+
+def single_purpose(parts: MemoryPartitions, rank: int) -> Curve:
+    """What one writes for a matrix under squared loss, and for nothing else."""
+    indices, values, _ = parts.arrays
+    views = []
+    for mode in (0, 1):
+        order = np.argsort(indices[:, mode], kind="stable")
+        starts = np.searchsorted(indices[order, mode], np.arange(parts.shape[mode] + 1))
+        views.append((starts, indices[order, 1 - mode].copy(), values[order].astype(np.float64)))
+    A, B = start_of(parts, rank)
+    _half_sweep(*views[0], B, RIDGE, A.copy())  # compiled
+    began, out = process_time(), []
+    for _ in range(SWEEPS):
+        _half_sweep(*views[0], B, RIDGE, A)
+        _half_sweep(*views[1], A, RIDGE, B)
+        seconds = process_time() - began
+        out.append((seconds, error(parts, A, B)))
+        began += process_time() - began - seconds
+    return out
+
+
+def surprise_on(parts: MemoryPartitions, rank: int) -> Curve:
+    """Surprise's SVD with its own settings, 20 epochs of stochastic gradients."""
+    import pandas as pd
+    from surprise import SVD, Dataset, Reader
+
+    indices, values, _ = parts.arrays
+    held = parts.held
+    assert held is not None
+    table = pd.DataFrame({"u": indices[:, 0], "i": indices[:, 1], "t": values})
+    ends = Reader(rating_scale=(float(values.min()), float(values.max())))
+    train = Dataset.load_from_df(table, ends).build_full_trainset()
+    began = process_time()
+    model = SVD(n_factors=rank, random_state=0).fit(train)
+    seconds = process_time() - began
+    some = slice(0, 20_000)  # its predictions are made one by one
+    got = [model.predict(u, i).est for u, i in held.indices[some].tolist()]
+    return [(seconds, float(np.sqrt(np.mean((np.array(got) - held.values[some]) ** 2))))]
+
+
+def to_same(ours: Curve, theirs: Curve) -> tuple[float, float]:
+    """Seconds of either to the error that both reach."""
+    goal = SAME * max(min(e for _, e in ours), min(e for _, e in theirs))
+    a, b = (next(s for s, e in curve if e <= goal) for curve in (ours, theirs))
+    return a, b
