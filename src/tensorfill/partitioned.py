@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.partitions import Block, Partitions
-from tensorfill.data.partitions.base import in_unit
+from tensorfill.data.partitions.base import Sized, in_unit
 from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.models import MODELS
 from tensorfill.numerical.base import Interval, NumericalPrior
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Sized):
     """What a block needs to know to evaluate the data term; sent to wherever it lives."""
 
     prior: NumericalPrior

@@ -39,6 +39,13 @@ def test_a_point_is_measured_and_drawn(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "growth.png").stat().st_size > 10_000
 
 
+def test_traffic_by_the_formula():
+    alone, two = (growth.traffic(Point("workers", 1000, 10, (70, 20, 5), w), 4) for w in (1, 2))
+    assert alone == (0.0, 0.0)
+    assert two[0] == pytest.approx(80e-6 * 25 * (1 + 3))
+    assert two[1] == pytest.approx(80e-6 * ((25 + 2 * (75 + 90)) + 95))
+
+
 def test_slopes():
     some = [Point("observations", n, 2, (9, 9), sweep_seconds=3e-6 * n**1.1) for n in (10**5, 10**6, 10**7)]
     assert slope(some, "sweep_seconds") == pytest.approx(1.1)

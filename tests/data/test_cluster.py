@@ -26,7 +26,7 @@ DIMS = ["user", "item", "week"]
 @pytest.fixture
 def client():
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster, timeout="2s") as found,
     ):
         yield found

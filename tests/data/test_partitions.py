@@ -124,6 +124,17 @@ def test_lots_are_even_and_differ_with_the_seed():
     assert 0.23 < both.mean() < 0.27
 
 
+def test_blocks_say_how_large_they_are(rng):
+    """Or a scheduler would move them about, and let memory run over."""
+    obs = some(rng)
+    parts = in_memory(obs, NONE)
+    _, sizes = parts.gather(lambda block, shared, own: (None, sys.getsizeof(block)), None, 0)
+    assert sum(sizes) > obs.indices.nbytes + obs.values.nbytes
+    problem = Partitioned.on_blocks(parts, 4, prior="poisson", quiet=True)
+    factors = [np.ones((n, 4)) for n in SHAPE]
+    assert sys.getsizeof(problem.evaluation(factors, 0)) > 8 * 4 * (9 + 5)
+
+
 def test_rows_are_never_cut():
     edges = cut_rows(np.array([5, 0, 100, 1, 1, 1, 90]), 50)
     assert edges[0] == 0

@@ -41,6 +41,10 @@ class Point:
     gradient_seconds: float | None = None
     sweep_seconds: float | None = None
     peak_gb: float | None = None
+    gradient_mb: float | None = None  # between workers
+    gradient_formula_mb: float | None = None
+    sweep_mb: float | None = None
+    sweep_formula_mb: float | None = None
 
     @property
     def x(self) -> float:
@@ -114,7 +118,7 @@ def _cluster(workers: int) -> Iterator[None]:
         return
     from distributed import Client, LocalCluster
 
-    with LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         yield
 
 
@@ -141,14 +145,51 @@ def _measure(point: Point, folder: str) -> Point:
     start = initial_factors(problem, "scaled", np.random.default_rng(0))
     problem.value_and_grad(start)  # compiles, and sorts along the longest mode
     read = clock() - began
+    before = _between_workers(point)
     gradient = _fastest(lambda: problem.value_and_grad(start), 2, clock)
+    after = _between_workers(point)
     for n in range(N):
         parts.gather(nothing, None, n)  # sorts along the other modes
     sweeps = sweeps_of(problem)
+    apart = _between_workers(point)
     sweep = _fastest(lambda: sweeps.bold(problem, start), 1, clock)
+    end = _between_workers(point)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     parts.close()
-    return replace(point, read_seconds=read, gradient_seconds=gradient, sweep_seconds=sweep, peak_gb=peak)
+    point = replace(point, read_seconds=read, gradient_seconds=gradient, sweep_seconds=sweep, peak_gb=peak)
+    if not point.workers:
+        return point
+    by_formula = traffic(point, len(parts.edges(parts.main)) - 1)
+    return replace(
+        point,
+        gradient_mb=(after - before) / 2,
+        sweep_mb=end - apart,
+        gradient_formula_mb=by_formula[0],
+        sweep_formula_mb=by_formula[1],
+    )
+
+
+def _between_workers(point: Point) -> float:
+    """Megabytes that workers have had from one another so far."""
+    if not point.workers:
+        return 0.0
+    from distributed import default_client
+
+    return sum(default_client().run(_received).values()) / 1e6
+
+
+def _received(dask_worker: Any) -> int:
+    return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+
+
+def traffic(point: Point, blocks: int) -> tuple[float, float]:
+    """Megabytes between workers of one gradient and one sweep, by the formula of docs/scale.md, for Poisson."""
+    total, number = sum(point.shape), 8e-6 * point.rank
+    short, away = total - max(point.shape), point.workers - 1
+    if not away:
+        return 0.0, 0.0
+    others = [total - n for n in point.shape]
+    return number * short * (away + blocks - 1), number * (away * (others[0] + 2 * sum(others[1:])) + total)
 
 
 def nothing(block: Any, shared: None, own: None) -> tuple[None, None]:

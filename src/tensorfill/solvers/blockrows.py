@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.partitions import Block
-from tensorfill.data.partitions.base import cut_rows
+from tensorfill.data.partitions.base import Sized, cut_rows
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.curvature import FLAT, curvature
@@ -31,7 +31,7 @@ SHRINK, TRIES = 0.3, 12  # of a step that would raise the objective, as in `newt
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class Rule(Sized):
     """What a block needs to know to solve for its rows.
 
     Attributes
@@ -57,7 +57,7 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class Owned:
+class Owned(Sized):
     """Rows of a block: as they are now, where the data term is expanded (None: there), and the diagonal of Q."""
 
     A: Array

@@ -28,8 +28,21 @@ BLOCK = 2**22  # observations in a block: 64 MB of a tensor of three modes
 Work = Callable[["Block", Any, Any], tuple[Any, Any]]
 
 
+class Sized:
+    """Tells how much memory its arrays take: a scheduler moves what is small to what is large, and must know."""
+
+    def __sizeof__(self) -> int:
+        return 200 + sum(_bytes(value) for value in vars(self).values())
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, list | tuple):
+        return sum(_bytes(v) for v in value)
+    return int(getattr(value, "nbytes", 0))
+
+
 @dataclass(frozen=True, eq=False)
-class Block:
+class Block(Sized):
     """Some observations, sorted along `mode` first: all of the rows first ... first + len(starts) - 2 of it.
 
     Attributes
