@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: run test lint types bench attack bounds docs app-pictures clean
+.PHONY: run test lint types bench attack bounds docs gallery app-pictures clean
 
 run: $(VENV)/.run           ## complete a photograph with 80 % of its voxels missing
 	$(BIN)/tensorfill demo -o out/demo.png
@@ -29,6 +29,9 @@ bounds: $(VENV)/.test       ## the tests of compiled loops, with every index che
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
+
+gallery: $(VENV)/.test      ## the pictures and figures of README, docs/index.md and docs/gallery.md, and the notebooks
+	$(BIN)/python examples/make_gallery.py $(NAMES)
 
 app-pictures: $(VENV)/.test ## docs/app-*.png, taken of the page in Chromium
 	$(BIN)/python docs/app_pictures.py

