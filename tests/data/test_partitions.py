@@ -455,3 +455,29 @@ def test_long_tables_of_pandas_need_labels_of_one_kind(rng):
     frame["user"] = [None, *frame.user[1:]]
     with pytest.raises(ValueError, match="every row must have a label in column 'user'; 1 have none"):
         tfl.complete(frame, **read)
+
+
+def test_ctrl_c_while_trying_keeps_what_the_corner_says(ratings):
+    pattern, X, _ = ratings
+
+    class Stop:
+        heard = 0
+
+        def __call__(self, state, history):
+            pass
+
+        def tried(self, name, error, share):
+            self.heard += 1
+            if self.heard == 2:
+                raise KeyboardInterrupt
+
+    done = tfl.complete(pattern, dims=["user", "item"], value="stars", callback=Stop())
+    assert done.status is tfl.Status.INTERRUPTED
+    assert done.error < 0.7 * X.std()
+
+
+def test_a_time_limit_is_for_the_trials_too(ratings):
+    pattern, _, _ = ratings
+    done = tfl.complete(pattern, dims=["user", "item"], value="stars", seconds=0.05)
+    assert len(done.tried) <= 3
+    assert np.isfinite(done.error)

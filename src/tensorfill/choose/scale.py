@@ -57,6 +57,7 @@ LONG = Stopping(max_iter=20, tol=1e-4)
 FINAL = Stopping(max_iter=60, tol=1e-5, patience=4)
 BURST = LBFGSB(burst=10, memory=8)  # at scale each of its vectors is as long as all factors together
 COPIES = 12  # of the factors that a fit holds at once: old, new, best, stacked, gradients of each thread
+TRYING = 0.4  # of a time limit may be used up by trials
 UNUSED = ("tv", "starts", "passes", "candidates")
 
 
@@ -92,7 +93,7 @@ def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> C
     refuse_unused(given)
     began = time.monotonic()
     prior, units, parts = in_its_units(parts, given)
-    choice, tried, facts, start = choose(parts, prior, given, run)
+    choice, tried, facts, start, stopped = choose(parts, prior, given, run)
     problem = Partitioned.on_blocks(
         parts,
         choice.rank,
@@ -104,13 +105,16 @@ def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> C
     solver = solver_for(problem, given)
     size = 8.0 * sum(a * b for a, b in problem.parameter_shapes)
     ask(COPIES * size, f"factors of rank {choice.rank} of a tensor of shape {parts.shape}, and a fit's copies of them,")
-    outcome = fit_blocks(problem, solver, start, choice.smooth, run.rest(began))
+    rest = run.rest(began)
+    if stopped:  # what the corner says is the best so far
+        rest = replace(rest, max_iter=0)
+    outcome = fit_blocks(problem, solver, start, choice.smooth, rest)
     factors = fill_unseen(parts.extract, outcome.state.factors, choice.smooth)
     held = parts.held
     return Completion(
         observations=replace(parts.extract, values=_given_values(parts)),
         method=method,
-        status=outcome.status,
+        status=Status.INTERRUPTED if stopped else outcome.status,
         history=outcome.history,
         answer=Factors(problem.model_of(factors), prior, units),
         settings=_settings(problem, choice, solver, run),
@@ -172,26 +176,39 @@ def solver_for(problem: Problem, given: Given) -> Solver:
 
 def choose(
     parts: Partitions, prior: NumericalPrior, given: Given, run: Run
-) -> tuple[Choice, tuple[Tried, ...], Facts, list[Array]]:
-    """(what to fit, what was tried, facts of the corner, where the fit starts); what was given is not tried."""
-    most = default_rank(parts.nnz, parts.shape)
+) -> tuple[Choice, tuple[Tried, ...], Facts, list[Array], bool]:
+    """(what to fit, what was tried, facts of the corner, where the fit starts, was it interrupted?); what was given is
+    not tried.
+    """
     small, rows = corner(parts)
     facts = look(small)
     whole = [n for n in facts.smooth if small.shape[n] == parts.shape[n]]  # of others only some rows are there
-    trials = Trials(small, prior, given, run)
+    trials, stopped = Trials(small, prior, given, run), False
+    try:
+        _try_out(trials, default_rank(parts.nnz, parts.shape), whole)
+    except KeyboardInterrupt:
+        if not trials.factors:
+            raise
+        stopped = True
+    start = spread_out(trials.factors, rows, parts.shape)
+    return trials.best, trials.table(parts.spread), facts, start, stopped
+
+
+def _try_out(trials: Trials, most: int, whole: Sequence[int]) -> None:
+    """Starts and ridges, then smoothness along the modes `whole`, then ranks up to `most`."""
+    given = trials.given
     ranks = [r for r in LADDER if r <= most] or [1]
     first = given.rank if given.rank is not None else max(r for r in ranks if r <= FIRST or r == ranks[0])
     trials.starts(first, dict(given.smooth or {}))
     if given.smooth is None and whole:
         for times in SMOOTHER:
-            rho = {n: times * r for n, r in default_smooth(small, prior, whole).items()}
+            rho = {n: times * r for n, r in default_smooth(trials.kept, trials.prior, whole).items()}
             if not trials.run(replace(trials.best, smooth=rho), trials.factors):
                 break
     if given.rank is None:
         for rank in [r for r in ranks if r > first]:
             if not trials.run(replace(trials.best, rank=rank), trials.widened(rank), by=ENOUGH):
                 break
-    return trials.best, trials.table(parts.spread), facts, spread_out(trials.factors, rows, parts.shape)
 
 
 def spread_out(factors: Sequence[Array], rows: Sequence[Array], shape: Sequence[int]) -> list[Array]:
@@ -211,6 +228,7 @@ class Trials:
         self.prior, self.given, self.told = prior, given, run
         self.kept, self.aside = small.split(0.1, np.random.default_rng([run.seed, 11]))
         self.rng = np.random.default_rng([run.seed, 12])
+        self.until = np.inf if run.seconds is None else time.monotonic() + TRYING * run.seconds
         self.spread = float(small.values.std()) or 1.0
         self.rows: list[tuple[float, Choice, float, float]] = []  # loss, what, error, seconds
         self.least, self.best = np.inf, Choice(1, 0.0, {})
@@ -275,17 +293,22 @@ class Trials:
         the noise for a while before it finds what there is.
         """
         began = time.monotonic()
+        if self.factors and began > self.until:
+            return np.inf, self.factors
         problem, mend = self.problem(choice), partial(fill_unseen, self.kept, smooth=choice.smooth)
         fit = Fit(problem, solver_for(problem, self.given), mend(start), None if long else self.aside, mend)
-        outcome = run_loop(fit, stopping=LONG if long else TRIAL, rng=self.rng)
+        stopping = LONG if long else TRIAL
+        if np.isfinite(self.until):
+            stopping = replace(stopping, seconds=max(self.until - began, 1e-3))
+        outcome = run_loop(fit, stopping=stopping, rng=self.rng)
         if outcome.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         factors = mend(outcome.state.factors)
         loss, error = (of(problem, factors, self.aside) for of in (mean_loss, rms_error))
         self.rows.append((loss, choice, error, time.monotonic() - began))
-        self.told.tell(choice.label, error / self.spread, 0.0)
         if not self.factors or loss < self.least - by * (self.base - self.least):
             self.least, self.best, self.factors = loss, choice, factors
+        self.told.tell(choice.label, error / self.spread, 0.0)
         return loss, factors
 
     def table(self, unit: float) -> tuple[Tried, ...]:
