@@ -60,5 +60,17 @@ def test_what_cannot_be_written_or_done_is_said_before_the_run(parts, capsys):
     pd.DataFrame({"item": [3], "user": ["nobody"]}).to_csv("wanted.csv", index=False)
     assert run("[0-9].parquet", "-o", "out.csv", "--at", "wanted.csv", "--rank", "2") != 0
     assert "names user 'nobody', which the data do not have" in capsys.readouterr().err
+    assert run("photo.png", "-o", "out.png", "--scheduler", "tcp://nowhere:1") == 2
+    assert "--scheduler is for tables" in capsys.readouterr().err
     assert run("none*.parquet", "-o", "out.npz") != 0
     assert "no file has such a name" in capsys.readouterr().err
+
+
+def test_a_folder_is_many_files_only_if_it_holds_tables(parts, tmp_path):
+    from tensorfill.data.partitions.pieces import in_pieces
+
+    (tmp_path / "series.dcm").mkdir()
+    (tmp_path / "series.dcm" / "1").touch()
+    assert not in_pieces(str(tmp_path / "series.dcm"))
+    assert in_pieces(str(tmp_path))
+    assert run(".", "-o", "model.npz", "--rank", "2") == 0

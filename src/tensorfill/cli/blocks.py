@@ -36,6 +36,9 @@ def is_large(job: Job) -> bool:
     """Is the input a pattern of files, a folder of them, or one too large to be read at once?"""
     source = job.source
     if source == "-" or not in_pieces(source) or source.lower().rstrip("/").endswith((".npy", ".zarr")):
+        if job.scheduler is not None:
+            msg = f"--scheduler is for tables and .tns files, which are read in pieces; got {source}. Leave it out."
+            raise Problem(msg, BAD_USAGE)
         return False
     if job.scheduler is not None or os.path.isdir(source) or (glob.has_magic(source) and not os.path.exists(source)):
         return True

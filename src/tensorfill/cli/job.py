@@ -91,6 +91,7 @@ class Job:
         with as_problem(BAD_USAGE):
             settings = self.settings()
             fold: Any = None if self.fold is None else mode_and_units(self.fold)
+        with as_problem(BAD_DATA):
             large = blocks.is_large(self)
         if large:
             return blocks.run(self, settings)

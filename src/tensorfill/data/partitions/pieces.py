@@ -301,4 +301,9 @@ def path_like(data: Any) -> bool:
 def in_pieces(pattern: Any) -> bool:
     """Does it name files that can be read in pieces, by their endings?"""
     names = [pattern] if isinstance(pattern, str | Path) else pattern
-    return all(os.path.isdir(name) or os.fspath(name).lower().endswith(READS) for name in names)
+    return all(_folder(name) or os.fspath(name).lower().endswith(READS) for name in names)
+
+
+def _folder(name: Any) -> bool:
+    """Is it a folder of Parquet files, somewhere below? A store or a series of pictures may be a folder, too."""
+    return os.path.isdir(name) and next(Path(name).rglob("*.parquet"), None) is not None
