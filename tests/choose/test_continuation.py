@@ -5,6 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.choose.candidates.continuation import Continuation, around
+from tensorfill.choose.elsewhere import evidence, places
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import look
 from tensorfill.data.gaps import depth
@@ -106,3 +107,40 @@ def test_the_candidate_takes_pixels_known_in_part_and_grey_pictures():
     assert np.isfinite(Continuation(1).fit(obs, look(obs), Run(0)).answer.full()).all()
     assert isinstance(Continuation.can(look(obs), Given()), str)
     assert around(~hole((50, 40), 4, (10, 30)), 8) == (slice(2, 22), slice(22, 42))
+
+
+def test_holes_are_cut_where_all_is_known():
+    known = hole((72, 64))
+    cut = list(places(known))
+    assert len(cut) >= 3
+    for window, hidden in cut:
+        assert (known[window] | ~hidden).all()
+        assert hidden.sum() == 18**2
+    wide = list(places(hole((72, 64), 40, (28, 12))))  # there is no room for another of this size
+    assert {int(hidden.sum()) for _, hidden in wide} == {20**2}
+    assert not list(places(np.eye(9, dtype=bool)))
+
+
+def test_texture_is_filled_smoothly_and_edges_are_not():
+    T = stripes().astype(float)
+    known = hole(T.shape)
+    edges = evidence(T, known)
+    assert edges.smooth < 0.2
+    noise = np.random.default_rng(0).normal(0, 20, T.shape)
+    texture = evidence(noise, known)
+    assert texture.smooth > 0.5
+    assert texture.error == pytest.approx(20, rel=0.2)
+    hidden = np.where(known[..., None], T, 1e6)
+    assert evidence(hidden, known) == edges
+
+
+def test_the_candidate_softens_texture_and_tells_its_error():
+    rng = np.random.default_rng(1)
+    T = np.clip(128 + rng.normal(0, 25, (72, 64, 3)), 0, 255).astype(np.uint8)
+    known = hole(T.shape)
+    obs = tfl.observe(T, mask=known)
+    fitted = Continuation(0).fit(obs, look(obs), Run(0))
+    assert fitted.error == pytest.approx(25, rel=0.3)
+    X = fitted.answer.full()
+    assert rms(X, T, known) < rms(continued(T.astype(float), known), T, known)
+    np.testing.assert_array_equal(X[known], T[known])

@@ -224,9 +224,29 @@ def sptc_study(
     console.end(report, [f"{out}/sptc_study.{ending}" for ending in ("csv", "md")])
 
 
+@app.command("large")
+def large_(images: Images, out: Out = "out/large", names: Names = None, again: Again = False) -> None:
+    """A mosaic of 12 megapixels from a folder of pictures, and a part of it also as a whole: OUT/large.csv.
+
+    It takes half an hour on two cores. A cell that is in the CSV is not run again.
+    """
+    from tensorfill.bench import console
+    from tensorfill.bench.large import csv_file, run, table
+
+    report = console.carry_out("large", out, lambda bar: run(images, out, console.words(names), bar, again=again))
+    console.show("Large pictures", *table(csv_file(out).rows()))
+    console.end(report, [f"{out}/large.csv"])
+
+
 @app.command()
-def holes(images: Images, out: Out = "out/holes", names: Names = None, again: Again = False) -> None:
-    """Scratches, lines and holes in photographs, beside scikit-image and OpenCV: OUT/holes.csv, holes.md.
+def holes(
+    images: Images,
+    out: Out = "out/holes",
+    names: Names = None,
+    crop: Annotated[int | None, typer.Option(min=32, help="Only the middle so many pixels, each way.")] = None,
+    again: Again = False,
+) -> None:
+    """Scratches, text and holes in photographs, beside scikit-image and OpenCV: OUT/holes.csv, holes.md.
 
     What is not installed is left out with a sentence. A cell that is in the CSV is not run again.
     """
@@ -234,7 +254,7 @@ def holes(images: Images, out: Out = "out/holes", names: Names = None, again: Ag
     from tensorfill.bench.holes import csv_file, run, table
 
     report, left_out = console.carry_out(
-        "holes", out, lambda bar: run(images, out, console.words(names), bar, again=again)
+        "holes", out, lambda bar: run(images, out, console.words(names), bar, crop=crop, again=again)
     )
     console.show("PSNR inside the gaps in dB / SSIM", *table(csv_file(out).rows()))
     console.end(report, [f"{out}/holes.{ending}" for ending in ("csv", "md")], left_out)

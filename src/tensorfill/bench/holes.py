@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import mean
@@ -24,28 +25,43 @@ Mask = NDArray[np.bool_]
 
 COLUMNS = ("image", "gap", "method", "psnr", "ssim", "seconds")
 KEY = COLUMNS[:3]
-GAPS = ("scratch", "lines", "hole 50", "hole 100")
+GAPS = ("scratch", "text", "hole 50", "hole 100")
 SCRATCHES, WIDTH = 6, 3  # of a picture, and pixels
+WORDS = "The quick brown fox jumps over the lazy dog. "
+HEIGHT, LINE = 14, 32  # of letters and from line to line, pixels
 
 
 def gap(kind: str, shape: Sequence[int]) -> Mask:
-    """True = missing, (H, W): six scratches, rows of strokes as of text, or a square in the middle."""
+    """True = missing, (H, W): six scratches, lines of text, or a square in the middle."""
     H, W = shape[:2]
     out = np.zeros((H, W), dtype=bool)
-    y, x = np.mgrid[0:H, 0:W]
     if kind == "scratch":
+        y, x = np.mgrid[0:H, 0:W]
         rng = np.random.default_rng(0)
         for ends in rng.random((SCRATCHES, 2, 2)) * (H, W):
             (a, b), (dy, dx) = ends[0], ends[1] - ends[0]
             along = np.clip(((y - a) * dy + (x - b) * dx) / max(dy * dy + dx * dx, 1.0), 0, 1)
             out |= np.hypot(y - a - along * dy, x - b - along * dx) <= WIDTH / 2
-    elif kind == "lines":
-        out = (y % 32 >= 10) & (y % 32 < 22) & ((x + y // 4) % 9 < 2) & (x % 50 < 40)
+    elif kind == "text":
+        out = _text(H, W)
     else:
         side = min(int(kind.split()[1]), H // 2, W // 2)
         top, left = (H - side) // 2, (W - side) // 2
         out[top : top + side, left : left + side] = True
     return out
+
+
+def _text(H: int, W: int) -> Mask:
+    """Lines of text over the whole picture, True where there is ink."""
+    import matplotlib
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.truetype(str(Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans-Bold.ttf")), HEIGHT)
+    page = Image.new("L", (W, H))
+    draw = ImageDraw.Draw(page)
+    for k, top in enumerate(range(LINE // 4, H, LINE)):
+        draw.text((-HEIGHT * k, top), WORDS * (2 + W // 200), fill=255, font=font)
+    return np.asarray(page) > 0
 
 
 def _auto(T: Array, missing: Mask) -> Array:
@@ -90,11 +106,14 @@ def run(
     names: Sequence[str] | None = None,
     progress: Watcher | None = None,
     *,
+    crop: int | None = None,
     again: bool = False,
 ) -> tuple[Report, list[str]]:
-    """Run what OUT/holes.csv does not have, write holes.md; also returned: a sentence for all that is left out."""
+    """Run what OUT/holes.csv does not have, write holes.md; also returned: a sentence for all that is left out. With
+    `crop`, of the middle crop x crop pixels of each picture.
+    """
     file, left_out, cells = csv_file(out), [], []
-    pictures = choose(images, names)
+    pictures = [p if crop is None else middle(p, crop) for p in choose(images, names)]
     for method, (fill, module, package) in METHODS.items():
         if importlib.util.find_spec(module) is None:
             left_out.append(f"{method}: it needs {package}, which is not installed. pip install {package}")
@@ -116,6 +135,12 @@ def run(
                 Path(out) / "holes.md", "\n".join([title, "", *(f"| {' | '.join(line)} |" for line in lines), ""])
             )
     return report, left_out
+
+
+def middle(picture: Picture, side: int) -> Picture:
+    """Its middle side x side pixels, or what it has of them."""
+    rows, columns = (slice(max(0, (n - side) // 2), max(0, (n - side) // 2) + side) for n in picture.truth.shape[:2])
+    return replace(picture, name=f"{picture.name} {side}", truth=picture.truth[rows, columns])
 
 
 def _rows(method: str, fill: Method, picture: Picture, kind: str) -> list[dict[str, Any]]:

@@ -50,8 +50,8 @@ def from_one(
     if not told or done.status in ENDED_EARLY:
         return done
     assert isinstance(candidate, Field | Continuation)
-    # entries that lay alone among known ones tell nothing about holes
-    known = np.isfinite(done.error) and not clustered(obs)
+    # entries that lay alone among known ones tell nothing about holes; holes cut elsewhere do
+    known = np.isfinite(done.error) and (isinstance(candidate, Continuation) or not clustered(obs))
     return done if known else replace(done, error=trial_error(candidate, obs, facts, run, done.seconds))
 
 

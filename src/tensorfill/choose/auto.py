@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from tensorfill.choose.contest import Contest
 from tensorfill.choose.defaults import default_rank, prior_for
 from tensorfill.choose.field import EVALUATIONS
 from tensorfill.choose.given import Given, by_mode
-from tensorfill.choose.large import LARGE
+from tensorfill.choose.large import many_pixels
 from tensorfill.choose.rounds import hold
 from tensorfill.data.facts import Facts, is_picture, look
 from tensorfill.data.observations import Observations
@@ -121,7 +120,7 @@ class Auto(Method):
         if is_large(obs):
             copies = obs.ndim + 2  # one sorted along each mode, what was given, what is not set aside
             return copies * (4.0 * obs.ndim + 8.0) * obs.nnz + 1300.0 * sum(obs.shape)
-        if not is_picture(obs) or math.prod(obs.shape[:2]) < LARGE:
+        if not is_picture(obs) or not many_pixels(obs.shape):
             return super().memory(obs)
         return PER_ENTRY * obs.size + PER_KNOWN * obs.nnz
 

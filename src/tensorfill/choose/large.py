@@ -7,6 +7,7 @@ observed, fits of tiles. Whether passes pay, and how good the answer is, a few s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -52,6 +53,11 @@ FEWEST = 64  # observed entries below which nothing is fitted to a window
 TRIAL = 0.1  # share of a time limit that trying them may take
 
 
+def many_pixels(shape: Sequence[int], modes: Sequence[int] = (0, 1)) -> bool:
+    """Are there so many pixels that they are served window by window?"""
+    return shape[modes[0]] * shape[modes[1]] >= LARGE
+
+
 def is_large(obs: Observations, recipe: FieldRecipe, run: Run) -> bool:
     """Is this a picture or a video to be completed window by window? Not with settings that only a fit has."""
     modes = tuple(recipe.smooth)[:2]
@@ -59,7 +65,7 @@ def is_large(obs: Observations, recipe: FieldRecipe, run: Run) -> bool:
     usual = recipe.solver in (default_solver(starts=True), default_solver(starts=False))
     if recipe.passes == 0 or cut_short or not usual or obs.weights is not None:
         return False
-    return obs.shape[modes[0]] * obs.shape[modes[1]] >= LARGE
+    return many_pixels(obs.shape, modes)
 
 
 def complete_large(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:

@@ -32,8 +32,10 @@ DEEPEST, RIM = 64, 8  # pixels of depth solved for at once; and of the rim, wher
 LARGEST, CELL = 2**18, 256  # pixels of a window solved for at once, and the side of those that a larger one is cut into
 
 
-def continued(T: Array, known: Mask) -> Array:
-    """The picture T (H, W, C) with what is not known (H, W) continued from what is; what T holds there is not read."""
+def continued(T: Array, known: Mask, edge: float | None = None) -> Array:
+    """The picture T (H, W, C) with what is not known (H, W) continued from what is; what T holds there is not read.
+    `edge` instead of EDGE; with 0 it is smooth, without a direction.
+    """
     from scipy.ndimage import find_objects, label, maximum_filter
 
     X = np.where(known[..., None], T, 0.0)
@@ -41,7 +43,7 @@ def continued(T: Array, known: Mask) -> Array:
     for k, box in enumerate(find_objects(near), start=1):
         own = ~known[box] & (near[box] == k)
         for window, core in _cut(own):
-            X[box][window][core] = _window(X[box][window], known[box][window])[core]
+            X[box][window][core] = _window(X[box][window], known[box][window], EDGE if edge is None else edge)[core]
     return X
 
 
@@ -70,7 +72,7 @@ def _cut(gap: Mask) -> Iterator[tuple[tuple[slice, slice], Mask]]:
             yield (rows, columns), core
 
 
-def _window(T: Array, known: Mask) -> Array:
+def _window(T: Array, known: Mask, edge: float) -> Array:
     """As `continued`, of a window that holds the gap."""
     from scipy.ndimage import distance_transform_edt
 
@@ -79,15 +81,15 @@ def _window(T: Array, known: Mask) -> Array:
     depth = distance_transform_edt(~known)
     solved, trust = ~known, 0.0
     if depth.max() > DEEPEST:
-        X = np.where(known[..., None], X, _doubled(continued(*_halved(X, known)), known.shape))
+        X = np.where(known[..., None], X, _doubled(continued(*_halved(X, known), edge), known.shape))
         solved, trust = ~known & (depth <= RIM), OWN
-    for _ in range(ROUNDS):
-        X = _minimiser(_stiffness(X, known, trust, solved), X, solved)
+    for _ in range(ROUNDS if edge else 1):
+        X = _minimiser(_stiffness(X, known, trust, solved, edge), X, solved)
         trust = OWN
     return X * ((high - low) or 1.0) + low
 
 
-def _stiffness(X: Array, known: Mask, trust: float, free: Mask) -> Any:
+def _stiffness(X: Array, known: Mask, trust: float, free: Mask, edge: float) -> Any:
     """The rows of the quadratic form that belong to what is free, sparse (free, H W); `trust` is the weight of
     gradients in the gap.
     """
@@ -96,7 +98,7 @@ def _stiffness(X: Array, known: Mask, trust: float, free: Mask) -> Any:
     yy, xy, xx = np.moveaxis(_structure(X, known, trust), -1, 0)
     apart = np.hypot(yy - xx, 2 * xy) + 1e-12  # of the eigenvalues; near zero where nothing has a direction
     coherent = apart / (yy + xx + 1e-9)
-    hindered = 1 - 1 / (1 + EDGE * coherent**2)  # D = 1 - hindered n n', n the direction of the gradient
+    hindered = 1 - 1 / (1 + edge * coherent**2)  # D = 1 - hindered n n', n the direction of the gradient
     dyy = 1 - hindered * 0.5 * (1 + (yy - xx) / apart)
     dxx = 1 - hindered * 0.5 * (1 - (yy - xx) / apart)
     dxy = -hindered * xy / apart

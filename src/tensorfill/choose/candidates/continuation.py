@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
+from tensorfill.choose.elsewhere import Evidence, evidence, ramp, smoothly
 from tensorfill.choose.field import PASSES
 from tensorfill.choose.given import Given
-from tensorfill.choose.large import LARGE
+from tensorfill.choose.large import many_pixels
 from tensorfill.choose.non_local import RADII, Refinement, available_threads, default_denoiser, default_sigmas
 from tensorfill.choose.windows import InWindows
 from tensorfill.data.facts import Facts
@@ -85,13 +86,16 @@ class Continuation(Candidate):
         except KeyboardInterrupt:
             X = coarse_to_fine(X, mask)
             return Fitted(Filled(X.reshape(obs.shape)), Status.INTERRUPTED, settings=settings)
+        deep = facts.depth > SelfSimilarity.patch
+        told = evidence(X, known) if deep else Evidence()
         limit = self.passes if run.max_iter is None else min(self.passes, run.max_iter)
         if limit == 0 or known.all() or min(obs.shape[:2]) < SelfSimilarity.patch:
-            return Fitted(Filled(X.reshape(obs.shape)), settings=settings)
+            X = _softened(X, mask, known, told)
+            return Fitted(Filled(X.reshape(obs.shape)), settings=settings, error=told.error)
         box = around(~known, RADII[-1] + SelfSimilarity.patch)
         passes = self._around(X[box], mask[box])
         procedure: InWindows | Refinement = passes
-        if X[box][..., 0].size >= LARGE:
+        if many_pixels(X[box].shape):
             procedure = InWindows.of(replace(passes, denoiser=replace(passes.denoiser, near=True)), WINDOW, SEVERAL)
         steps = procedure.steps if isinstance(procedure, InWindows) else 1
         outcome = run_loop(
@@ -104,8 +108,11 @@ class Continuation(Candidate):
             fingerprint=f"continuation {obs.shape} {obs.nnz} {float(X.sum())!r} {passes.sigmas}",
         )
         X[box] = np.where(known[box][..., None], X[box], outcome.state.arrays["X"])
-        settings["passes"] = int(outcome.state.numbers["k"])
-        return Fitted(Filled(X.reshape(obs.shape)), outcome.status, outcome.history, settings=settings)
+        settings |= {"passes": int(outcome.state.numbers["k"]), "smooth": told.smooth}
+        X = _softened(X, mask, known, told)
+        return Fitted(
+            Filled(X.reshape(obs.shape)), outcome.status, outcome.history, settings=settings, error=told.error
+        )
 
     def _around(self, X: Array, mask: NDArray[np.bool_]) -> Refinement:
         """The passes over a window of the picture that holds the gaps."""
@@ -120,6 +127,13 @@ class Continuation(Candidate):
             turned=self.passes // 2,
             threads=available_threads(),
         )
+
+
+def _softened(X: Array, mask: NDArray[np.bool_], known: NDArray[np.bool_], told: Evidence) -> Array:
+    """X with as much of the smooth filling inside its gaps as is told."""
+    if told.smooth == 0:
+        return X
+    return np.where(mask, X, X + told.smooth * ramp(known)[..., None] * (smoothly(X, known) - X))
 
 
 def around(gaps: NDArray[np.bool_], margin: int) -> tuple[slice, slice]:

@@ -17,7 +17,7 @@ from tensorfill.choose.field import (
     field_recipe,
 )
 from tensorfill.choose.given import Given
-from tensorfill.choose.large import LARGE, complete_large, is_large
+from tensorfill.choose.large import complete_large, is_large, many_pixels
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.units import Units
@@ -137,7 +137,7 @@ def in_units(answer: Answer, units: Units) -> Answer:
 
 def large(facts: Facts) -> bool:
     """Is this a picture that is completed window by window, and too large to hold a contest on?"""
-    return facts.picture and facts.shape[0] * facts.shape[1] >= LARGE
+    return facts.picture and many_pixels(facts.shape)
 
 
 def field_modes(facts: Facts, given: Given) -> tuple[int, ...]:
