@@ -24,7 +24,20 @@ from PIL import Image
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs"
 MADE = DOCS / "gallery" / "made.json"
-ORDER = ("photo", "video", "cube", "flights", "yesno", "ratings", "sensors", "posterior", "own_prior", "imputer")
+ORDER = (
+    "photo",
+    "demosaic",
+    "dead_pixels",
+    "video",
+    "cube",
+    "flights",
+    "yesno",
+    "ratings",
+    "sensors",
+    "posterior",
+    "own_prior",
+    "imputer",
+)
 WIDTH, LARGEST = 900, 150_000  # pixels, bytes
 CAPTION = re.compile(r"completed \(\d+\.\d\d dB\)")  # beside the picture of the demo
 CAPTIONS = (HERE.parent / "README.md", DOCS / "index.md")

@@ -117,10 +117,10 @@ class Auto(Method):
         """As of any method, but less for a large picture, which is completed window by window, and for a large table,
         which is fitted block by block.
         """
-        if is_large(obs):
+        if is_large(obs) and not in_windows(obs):
             copies = obs.ndim + 2  # one sorted along each mode, what was given, what is not set aside
             return copies * (4.0 * obs.ndim + 8.0) * obs.nnz + 1300.0 * sum(obs.shape)
-        if not is_picture(obs) or not many_pixels(obs.shape):
+        if not in_windows(obs):
             return super().memory(obs)
         return PER_ENTRY * obs.size + PER_KNOWN * obs.nnz
 
@@ -132,7 +132,7 @@ class Auto(Method):
     def _complete(self, obs: Observations, run: Run) -> Completion:
         began = time.monotonic()
         given = self._restrictions(obs)
-        if is_large(obs) and scale.can(given):
+        if is_large(obs) and scale.can(given) and not in_windows(obs):
             done = scale.complete_blocks(in_memory(obs, self._draw(run)), given, run, self.name)
             return replace(done, observations=obs)
         facts = look(obs)
@@ -204,6 +204,11 @@ def _in_full(obs: Observations, model: str | None, rank: int | Sequence[int] | N
     return rank if rank is None or model is None else MODELS[model].check_rank(obs.shape, rank)  # type: ignore[return-value]
 
 
+def in_windows(obs: Observations) -> bool:
+    """Is this a picture so large that it is completed window by window?"""
+    return is_picture(obs) and many_pixels(obs.shape)
+
+
 def relative_weights(obs: Observations) -> Observations:
     """Weights by their mean: only how they relate counts."""
     if obs.weights is None:
@@ -239,8 +244,8 @@ def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidat
     """The one candidate to run where nothing should be held out; None for a contest.
 
     A clean photograph is a field: every entry counts; unless what is missing are holes, scratches or text, around which
-    all is known. So is one too large for a contest, clean or not. A field is also one whose weights were given. A run
-    of few iterations cannot compare. And a handful of numbers has only means.
+    all is known, noise and all. So is one too large for a contest, clean or not. A field is also one whose weights were
+    given. A run of few iterations cannot compare. And a handful of numbers has only means.
     """
     field = refused(Field, facts, given) is None
     if obs.nnz < FEWEST and given.rank is None:
@@ -258,8 +263,8 @@ def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidat
         weighed = given.smooth is not None or given.tv is not None
         short = run.max_iter is not None and run.max_iter < EVALUATIONS
         clean = facts.picture and not facts.grainy >= CLEAN
-        if clean and not weighed and refused(Continuation, facts, given) is None:
-            return Continuation.clean(given)
+        if facts.picture and not weighed and refused(Continuation, facts, given) is None:
+            return replace(Continuation.clean(given), noise=0.0 if clean else facts.noise)
         if weighed or short or clean:
             return Field.clean(facts, given)
         if large(facts):

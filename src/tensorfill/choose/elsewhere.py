@@ -1,8 +1,9 @@
 """The hole of a picture, cut once more where the picture is known: what fills it there best may serve in the hole.
 
-A hole is continued along the edges that arrive at its border (`continued`), or smoothly, without a direction. The
-first is far better where a few clear edges cross it, the second where there is texture, whose edges end inside. Holes
-of the same form in the nearest known surroundings tell how much of either, and how far off the answer may be.
+A hole is continued along the edges that arrive at its border, or smoothly: as a skin, or as a plate that keeps its
+slope. The first is far better where a few clear edges cross it, the second where there is texture, whose edges end
+inside, the third where all is smooth. Holes of the same form in the nearest known surroundings tell how much of each,
+and how far off the answer may be.
 """
 
 from __future__ import annotations
@@ -26,37 +27,49 @@ CONTEXT = 24  # pixels around each that are looked at
 RAMP = 6  # pixels from the border over which the smooth filling comes in: next to it edges are never in doubt
 
 
+SHARES = 5  # steps from none to all of one way to fill
+
+
 @dataclass(frozen=True)
 class Evidence:
-    """What holes elsewhere tell: the share of the smooth filling, 0 to 1, and the root mean square error with it."""
+    """What holes elsewhere tell: the shares of "flat" and "stiff" continuation, and the root mean square error."""
 
-    smooth: float = 0.0
+    flat: float = 0.0
+    stiff: float = 0.0
     error: float = np.nan
+
+    def softened(self, X: Array, known: Mask) -> Array:
+        """X (H, W, C), edges continued, with these shares of the smooth ways inside its gaps."""
+        turn = [share * (continued(X, known, how) - X) for how, share in self.shares.items() if share > 0]
+        return X + ramp(known)[..., None] * sum(turn) if turn else X
+
+    @property
+    def shares(self) -> dict[str, float]:
+        return {"flat": self.flat, "stiff": self.stiff}
 
 
 def evidence(T: Array, known: Mask) -> Evidence:
     """From holes like the deepest of T (H, W, C), cut around it; none where there is no room for any.
 
-    The share is that with the least mean of log squared errors, a hole each: where edges go on they do so by far.
+    The shares are those with the least mean of log squared errors, a hole each: where edges go on they do so by far.
     """
-    shares = np.linspace(0, 1, 11)
+    steps = np.arange(SHARES + 1) / SHARES
+    pairs = [(a, b) for a in steps for b in steps if a + b <= 1 + 1e-9]
     squares = []
     for window, hidden in places(known):
         kept = known[window] & ~hidden
         C = continued(T[window], kept)
-        turn = (ramp(kept)[..., None] * (smoothly(T[window], kept) - C))[hidden]
+        flat, stiff = (
+            (ramp(kept)[..., None] * (continued(T[window], kept, how) - C))[hidden] for how in ("flat", "stiff")
+        )
         off = (T[window] - C)[hidden]
-        squares.append([np.mean((off - share * turn) ** 2) for share in shares])
+        squares.append([np.mean((off - a * flat - b * stiff) ** 2) for a, b in pairs])
     if not squares:
         return Evidence()
     rounding = max(float(np.ptp(T[known])) / 255, np.finfo(float).tiny) ** 2  # nothing is known better than that
     best = int(np.argmin(np.log(np.array(squares) + rounding).mean(axis=0)))
-    return Evidence(float(shares[best]), float(np.sqrt(np.mean(squares, axis=0)[best])))
-
-
-def smoothly(T: Array, known: Mask) -> Array:
-    """T with what is not known filled smoothly, as `continued` but without a direction."""
-    return continued(T, known, edge=0.0)
+    a, b = pairs[best]
+    return Evidence(float(a), float(b), float(np.sqrt(np.mean(squares, axis=0)[best])))
 
 
 def ramp(known: Mask) -> Array:

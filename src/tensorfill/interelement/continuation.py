@@ -32,9 +32,11 @@ DEEPEST, RIM = 64, 8  # pixels of depth solved for at once; and of the rim, wher
 LARGEST, CELL = 2**18, 256  # pixels of a window solved for at once, and the side of those that a larger one is cut into
 
 
-def continued(T: Array, known: Mask, edge: float | None = None) -> Array:
+def continued(T: Array, known: Mask, how: str = "edges") -> Array:
     """The picture T (H, W, C) with what is not known (H, W) continued from what is; what T holds there is not read.
-    `edge` instead of EDGE; with 0 it is smooth, without a direction.
+
+    `how`: "edges" go on, as above; "flat", the least |grad X|^2, as a skin over the gap; "stiff", the least
+    |laplacian X|^2, as a plate that keeps the slope it arrives with.
     """
     from scipy.ndimage import find_objects, label, maximum_filter
 
@@ -43,7 +45,7 @@ def continued(T: Array, known: Mask, edge: float | None = None) -> Array:
     for k, box in enumerate(find_objects(near), start=1):
         own = ~known[box] & (near[box] == k)
         for window, core in _cut(own):
-            X[box][window][core] = _window(X[box][window], known[box][window], EDGE if edge is None else edge)[core]
+            X[box][window][core] = _window(X[box][window], known[box][window], how)[core]
     return X
 
 
@@ -72,7 +74,7 @@ def _cut(gap: Mask) -> Iterator[tuple[tuple[slice, slice], Mask]]:
             yield (rows, columns), core
 
 
-def _window(T: Array, known: Mask, edge: float) -> Array:
+def _window(T: Array, known: Mask, how: str) -> Array:
     """As `continued`, of a window that holds the gap."""
     from scipy.ndimage import distance_transform_edt
 
@@ -81,24 +83,32 @@ def _window(T: Array, known: Mask, edge: float) -> Array:
     depth = distance_transform_edt(~known)
     solved, trust = ~known, 0.0
     if depth.max() > DEEPEST:
-        X = np.where(known[..., None], X, _doubled(continued(*_halved(X, known), edge), known.shape))
+        X = np.where(known[..., None], X, _doubled(continued(*_halved(X, known), how), known.shape))
         solved, trust = ~known & (depth <= RIM), OWN
-    for _ in range(ROUNDS if edge else 1):
-        X = _minimiser(_stiffness(X, known, trust, solved, edge), X, solved)
+    for _ in range(ROUNDS if how == "edges" else 1):
+        X = _minimiser(_form(how, X, known, trust, solved), X, solved)
         trust = OWN
-    return X * ((high - low) or 1.0) + low
+    return np.clip(X, 0, 1) * ((high - low) or 1.0) + low
 
 
-def _stiffness(X: Array, known: Mask, trust: float, free: Mask, edge: float) -> Any:
-    """The rows of the quadratic form that belong to what is free, sparse (free, H W); `trust` is the weight of
-    gradients in the gap.
-    """
+def _form(how: str, X: Array, known: Mask, trust: float, free: Mask) -> Any:
+    """The rows of a quadratic form that belong to what is free, sparse (free, H W)."""
+    if how == "flat":
+        return -_laplacian(free)
+    if how == "stiff":
+        L = _laplacian(_reached(free))
+        return (L[:, free.ravel()].T @ L).tocsr()
+    return _stiffness(X, known, trust, free)
+
+
+def _stiffness(X: Array, known: Mask, trust: float, free: Mask) -> Any:
+    """The rows of the form that lets edges go on; `trust` is the weight of gradients in the gap."""
     from scipy import sparse
 
     yy, xy, xx = np.moveaxis(_structure(X, known, trust), -1, 0)
     apart = np.hypot(yy - xx, 2 * xy) + 1e-12  # of the eigenvalues; near zero where nothing has a direction
     coherent = apart / (yy + xx + 1e-9)
-    hindered = 1 - 1 / (1 + edge * coherent**2)  # D = 1 - hindered n n', n the direction of the gradient
+    hindered = 1 - 1 / (1 + EDGE * coherent**2)  # D = 1 - hindered n n', n the direction of the gradient
     dyy = 1 - hindered * 0.5 * (1 + (yy - xx) / apart)
     dxx = 1 - hindered * 0.5 * (1 - (yy - xx) / apart)
     dxy = -hindered * xy / apart

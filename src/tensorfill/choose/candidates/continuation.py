@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
-from tensorfill.choose.elsewhere import Evidence, evidence, ramp, smoothly
+from tensorfill.choose.elsewhere import Evidence, evidence
 from tensorfill.choose.field import PASSES
 from tensorfill.choose.given import Given
 from tensorfill.choose.large import many_pixels
@@ -90,7 +90,7 @@ class Continuation(Candidate):
         told = evidence(X, known) if deep else Evidence()
         limit = self.passes if run.max_iter is None else min(self.passes, run.max_iter)
         if limit == 0 or known.all() or min(obs.shape[:2]) < SelfSimilarity.patch:
-            X = _softened(X, mask, known, told)
+            X = np.where(mask, X, told.softened(X, known))
             return Fitted(Filled(X.reshape(obs.shape)), settings=settings, error=told.error)
         box = around(~known, RADII[-1] + SelfSimilarity.patch)
         passes = self._around(X[box], mask[box])
@@ -108,8 +108,8 @@ class Continuation(Candidate):
             fingerprint=f"continuation {obs.shape} {obs.nnz} {float(X.sum())!r} {passes.sigmas}",
         )
         X[box] = np.where(known[box][..., None], X[box], outcome.state.arrays["X"])
-        settings |= {"passes": int(outcome.state.numbers["k"]), "smooth": told.smooth}
-        X = _softened(X, mask, known, told)
+        settings |= {"passes": int(outcome.state.numbers["k"]), "smooth": told.shares}
+        X = np.where(mask, X, told.softened(X, known))
         return Fitted(
             Filled(X.reshape(obs.shape)), outcome.status, outcome.history, settings=settings, error=told.error
         )
@@ -127,13 +127,6 @@ class Continuation(Candidate):
             turned=self.passes // 2,
             threads=available_threads(),
         )
-
-
-def _softened(X: Array, mask: NDArray[np.bool_], known: NDArray[np.bool_], told: Evidence) -> Array:
-    """X with as much of the smooth filling inside its gaps as is told."""
-    if told.smooth == 0:
-        return X
-    return np.where(mask, X, X + told.smooth * ramp(known)[..., None] * (smoothly(X, known) - X))
 
 
 def around(gaps: NDArray[np.bool_], margin: int) -> tuple[slice, slice]:
