@@ -1,0 +1,188 @@
+"""What cannot be data gets a sentence, wherever it comes in; and what only looks odd is taken."""
+
+import os
+import stat
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.data import atomic
+from tensorfill.data.formats import FileError
+from tensorfill.data.labels import coordinates_of, tidy
+from tensorfill.data.partitions.pieces import Columns, files_of, pieces_of, rows_of
+
+T = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]])
+COO = ([[0, 0], [1, 1], [1, 1]], [1.0, 2.0, 4.0])
+
+
+def refused(call, *given, **named):
+    """The sentence of a refusal."""
+    with pytest.raises((ValueError, TypeError, FileError)) as error:
+        call(*given, **named)
+    return str(error.value)
+
+
+# --- arrays and coordinates -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"shape": (2,)}, "one length per column of indices, 2"),
+        ({"shape": (1, 1)}, r"inside shape \(1, 1\); got \(1, 1\) in row 1"),
+        ({"shape": "ab"}, "shape must be a list of whole numbers"),
+        ({"weights": [1.0]}, r"weights must have the shape of values, \(3,\)"),
+        ({}, "is there more than once"),
+        ({"duplicates": "last"}, 'must be "error", "mean" or "sum"'),
+        ({"duplicates": "sum", "weights": [1.0, 1, 1]}, 'weights must be None with duplicates="sum"'),
+        ({"dims": 3, "duplicates": "mean"}, "dims must be 2 different names"),
+        ({"dims": ["a", "a"], "duplicates": "mean"}, "dims must be 2 different names"),
+    ],
+)
+def test_coordinates_that_do_not_fit(given, word):
+    with pytest.raises((ValueError, TypeError), match=word):
+        tfl.Observations.from_coo(*COO, **{"shape": (2, 2), "duplicates": "error", **given})
+
+
+def test_readings_of_one_entry_are_averaged_by_weight_or_added():
+    mean = tfl.Observations.from_coo(*COO, (2, 2), weights=[1.0, 1.0, 3.0], duplicates="mean")
+    np.testing.assert_array_equal(mean.values, [1.0, 3.5])
+    np.testing.assert_array_equal(mean.weights, [1.0, 4.0])
+    total = tfl.Observations.from_coo(*COO, (2, 2), duplicates="sum")
+    np.testing.assert_array_equal(total.values, [1.0, 6.0])
+
+
+def test_observations_are_made_once():
+    obs = tfl.observe(T)
+    assert "given when the Observations are made" in refused(tfl.observe, obs, dims=["a", "b"])
+    assert "got a single float" in refused(tfl.observe, 3.0)
+    assert "with rows of one length" in refused(tfl.observe, [[1.0, 2.0], [3.0]])
+    assert "got the path 'x.png'" in refused(tfl.observe, "x.png")
+    assert "held-out share must be between 0 and 1" in refused(obs.split, 1.0, None)
+    one = tfl.observe(np.array([[1.0, np.nan]]))
+    assert "needs at least 2 observations; got 1" in refused(one.split, 0.5, None)
+    assert "dimension must be one of mode0, mode1" in refused(obs.mode, "mode")
+    assert "mode must be between 0 and 1" in refused(obs.mode, 2)
+    assert repr(tfl.observe(T, weights=np.ones(T.shape))).endswith("weighted)")
+    plain = np.arange(6).reshape(2, 3)
+    with pytest.warns(tfl.DataWarning, match="all 2 known values are 0: is the mask inverted"):
+        tfl.observe(np.where(plain > 1, plain, 0), mask=plain < 2)
+
+
+# --- tables and libraries ---------------------------------------------------------------------------------------------
+
+
+def test_tables_that_are_none():
+    pd = pytest.importorskip("pandas")
+    index = pd.MultiIndex.from_product([["a", "b"], [1, 2]])
+    series = pd.Series([1.0, 2.0, np.nan, 4.0], index=index)
+    assert "must be left out for a Series" in refused(tfl.observe, series, dims=["a", "b"])
+    assert tfl.observe(series).dims == ("level0", "level1")
+    assert "got a plain index" in refused(tfl.observe, pd.Series([1.0, 2.0]))
+    frame = pd.DataFrame({"a": [1, 2], "b": [1, 2], "v": [1.0, 2.0]})
+    assert "columns must be among" in refused(tfl.Observations.from_pandas, frame, ["a", "c"], "v")
+    named = frame[["a", "b"]].rename_axis("x").rename_axis("x", axis=1)
+    assert tfl.observe(named).dims == ("row", "column")
+
+
+def test_xarray_that_does_not_fit():
+    xr = pytest.importorskip("xarray")
+    da = xr.DataArray(T, dims=("day", "hour"))
+    assert "Choose a variable" in refused(tfl.observe, da.to_dataset(name="x"))
+    assert "dims must be left out for a DataArray" in refused(tfl.observe, da, dims=["a", "b"])
+    assert "mask must have dims and lengths among those" in refused(tfl.observe, da, mask=da.isel(hour=[0]).notnull())
+    turned = tfl.observe(da, mask=(da > 1).transpose())
+    assert turned.nnz == 4
+    by_hour = tfl.observe(da, mask=xr.DataArray([True, True, False], dims="hour"))
+    assert by_hour.nnz == 3
+
+
+def test_dask_and_polars_and_sparse_that_do_not_fit():
+    da, pl, dd = (pytest.importorskip(name) for name in ("dask.array", "polars", "dask.bag"))
+    array = da.from_array(np.nan_to_num(T), chunks=1)
+    assert "compute_chunk_sizes" in refused(tfl.observe, array[array > 1])
+    assert "dask input must be an array; got Bag" in refused(tfl.observe, dd.from_sequence([1, 2]))
+    frame = pl.DataFrame({"a": ["x", "y"], "b": [1.0, None]})
+    assert "call .collect() first" in refused(tfl.observe, frame.lazy())
+    assert "polars input must be a DataFrame" in refused(tfl.observe, frame["b"])
+    assert "none of the columns holds numbers" in refused(tfl.observe, frame[["a"]])
+    from scipy.sparse import coo_array
+
+    table = coo_array(np.nan_to_num(T))
+    assert "mask and weights must be left out" in refused(tfl.observe, table, np.ones((2, 3), bool), absent="missing")
+
+
+def test_labels_of_every_kind():
+    pd = pytest.importorskip("pandas")
+    assert tidy(pd.period_range("2024-01", periods=3, freq="M")).dtype.kind == "M"
+    assert tidy(pd.date_range("2024-01-01", periods=3, tz="Europe/Berlin")).dtype.kind == "M"
+    assert list(tidy(pd.to_timedelta(["65s", "1h", "2 days 1h"]))) == ["00:01:05", "01:00", "2 d 01:00"]
+    assert list(tidy([("a", 1), ("b", 2)])) == ["a, 1", "b, 2"]
+    assert list(tidy(["1", "2.5"])) == [1.0, 2.5]
+    obs = tfl.observe(pd.DataFrame(T, index=["x", "y"]))
+    assert "'column' is missing" in refused(coordinates_of, obs, {"row": ["x"]})
+    assert "got 'z', which the data do not have" in refused(coordinates_of, obs, {"row": ["z"], "column": [0]})
+
+
+# --- files in pieces --------------------------------------------------------------------------------------------------
+
+
+def test_files_that_cannot_be_read_in_pieces(tmp_path):
+    zarr, pd = pytest.importorskip("zarr"), pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": ["x", "y"], "b": [1, 2], "v": [1.0, 2.0]})
+    (tmp_path / "in").mkdir()
+    assert "the folder holds no .parquet file" in refused(files_of, tmp_path / "in")
+    frame.to_parquet(tmp_path / "in" / "1.parquet")
+    assert files_of(tmp_path / "in") == [str(tmp_path / "in" / "1.parquet")]
+    assert rows_of(files_of(tmp_path / "in")) == 2
+    assert rows_of(["a.csv"]) is None
+    (tmp_path / "a.txt").write_text("")
+    assert "must end in one of .parquet" in refused(files_of, str(tmp_path / "a.txt"))
+    assert "needs to know its columns" in refused(list, pieces_of(str(tmp_path / "in" / "1.parquet"), None))
+    (tmp_path / "a.csv").write_text("a,b\nx,1\n")
+    assert "has no column 'v'" in refused(list, pieces_of(str(tmp_path / "a.csv"), Columns(("a", "b"), "v")))
+    for array, word in ((np.ones(3), "at least two modes"), (np.array([["a", "b"]]), "only real numbers")):
+        np.save(tmp_path / "a.npy", array)
+        assert word in refused(list, pieces_of(str(tmp_path / "a.npy"), None))
+    group = zarr.open_group(str(tmp_path / "a.zarr"), mode="w")
+    group.create_array("x", shape=(2, 3), dtype="f8")[:] = T
+    assert "name one of them" in refused(list, pieces_of(str(tmp_path / "a.zarr"), None))
+    (piece,) = pieces_of(str(tmp_path / "a.zarr" / "x"), None)
+    np.testing.assert_array_equal(piece.values, T[~np.isnan(T)])
+    for text, word in (("1 2 x\n", "all numbers"), ("0 1 2\n", "indices from 1"), ("1 2\n", "indices from 1")):
+        (tmp_path / "a.tns").write_text(text)
+        assert word in refused(list, pieces_of(str(tmp_path / "a.tns"), None))
+
+
+# --- solve and places for files ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"solver": 3}, "solver must be a Solver or one of"),
+        ({"init": 3}, "init must be one of"),
+        ({"starts": 0}, "starts must be >= 1"),
+        ({"starts": 2, "checkpoint": "x.npz"}, "a checkpoint follows one run"),
+        ({"stopping": 3}, "stopping must be a Stopping"),
+    ],
+)
+def test_what_solve_cannot_be_given(given, word):
+    problem = tfl.Problem(tfl.observe(T), rank=1, prior="normal", quiet=True)
+    assert word in refused(tfl.solve, problem, **{"solver": "lbfgsb", **given})
+
+
+def test_places_that_no_file_may_take(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="it is a pipe"), atomic.replacing(pipe):
+        pass
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+    assert "must be text or a path" in refused(atomic.check_path, 3)
+    assert "nor hold a zero byte" in refused(atomic.check_path, "a\0b")
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    assert "is IN, which would be lost" in atomic.lost({"--report": a}, {"IN": a})
+    assert "--report and --checkpoint are both" in atomic.lost({"--report": a, "--checkpoint": a}, {"IN": b})
+    assert atomic.lost({"--report": a, "-o": "-"}, {"IN": b, "--mask": None}) == ""
+    assert atomic.lives(2**40)  # no such number: nothing is removed for it
