@@ -652,8 +652,9 @@ def test_bench_speed(tmp_path, monkeypatch):
 
     asked = []
 
-    def measured(out_dir, quick=False):
+    def measured(out_dir, quick=False, skipped=None):
         asked.append((out_dir, quick))
+        skipped.append("a rival is not installed")
         return [speed.at_most("start", 1.0, 0.5), speed.at_least("ratio", 6.0, 5.0)]
 
     monkeypatch.setattr(speed, "run", measured)
@@ -662,6 +663,7 @@ def test_bench_speed(tmp_path, monkeypatch):
     assert asked == [(str(tmp_path), True)]
     assert "ok      start: 0.5" in result.stdout
     assert "MISSED  ratio: 5" in result.stdout
+    assert "left out: a rival is not installed" in result.stdout
 
 
 # --- the progress bar ---------------------------------------------------------------------------------------------

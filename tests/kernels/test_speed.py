@@ -39,6 +39,22 @@ def test_rows_know_whether_they_reach_their_target():
     assert not speed.at_least("a", 6.0, 5.9).ok
 
 
+def test_rivals_for_ratings_and_counts_compute_the_same():
+    from tensorfill.bench import speed_fused, speed_ratings
+
+    parts = speed_ratings.ratings(800, (60, 50), 3)
+    ours, theirs = speed_ratings.ours_on(parts, 4), speed_ratings.single_purpose(parts, 4)
+    assert ours[0][1] == pytest.approx(theirs[0][1], rel=1e-6)  # one sweep each, from one start
+    assert speed_ratings.to_same(ours, theirs)[0] > 0
+    problem, factors = speed.poisson_problem((6, 5, 4), np.arange(0, 120, 3), rank=3, mean=4.0)
+    value, grads = problem.value_and_grad(factors)
+    made = [np.zeros_like(A) for A in factors]
+    total = speed_fused._fused(problem.observations.indices, problem.t, *factors, *made)
+    assert total == pytest.approx(value, rel=1e-5)
+    for G, H in zip(grads, made, strict=True):
+        np.testing.assert_allclose(H, G, rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.slow
 def test_the_file(tmp_path):
     rows = speed.run(tmp_path / "new", quick=True)

@@ -12,7 +12,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from tensorfill.bench.speed import Row, at_most
@@ -94,11 +94,11 @@ def ours_on(parts: MemoryPartitions, rank: int) -> Curve:
     return out
 
 
-@njit(parallel=True, fastmath=True, cache=True)
+@njit(fastmath=True, cache=True)
 def _half_sweep(starts: Array, others: Array, values: Array, B: Array, ridge: float, A: Array) -> None:
     """Every row of A by its own least squares, given B."""
     R = B.shape[1]
-    for i in prange(len(starts) - 1):
+    for i in range(len(starts) - 1):
         G, h = np.zeros((R, R)), np.zeros(R)
         for e in range(starts[i], starts[i + 1]):
             b, t = others[e], values[e]
