@@ -228,7 +228,7 @@ def sptc_study(
 def large_(images: Images, out: Out = "out/large", names: Names = None, again: Again = False) -> None:
     """A mosaic of 12 megapixels from a folder of pictures, and a part of it also as a whole: OUT/large.csv.
 
-    It takes half an hour on two cores. A cell that is in the CSV is not run again.
+    It takes long, and wants an idle machine. A cell that is in the CSV is not run again.
     """
     from tensorfill.bench import console
     from tensorfill.bench.large import csv_file, run, table
