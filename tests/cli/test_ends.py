@@ -127,3 +127,20 @@ def test_a_report_that_cannot_be_drawn_does_not_fail_the_run(folder, monkeypatch
     )
     assert np.isfinite(np.load("out.npy")).all()
     assert not os.path.exists("r.html")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), ImportError("x.so: failed to map segment from shared object")])
+def test_no_memory_while_modules_load_is_one_sentence(error, monkeypatch, capfd):
+    from tensorfill.cli import main as command
+
+    def app(**given):
+        raise error
+
+    monkeypatch.setattr(command, "app", app)
+    with pytest.raises(SystemExit) as end:
+        command.main(["complete", "x.npy"])
+    assert end.value.code == 1
+    assert capfd.readouterr().err == "tensorfill: there is not enough memory to begin.\n"
+    error = ImportError("No module named 'numpy'")  # another: a broken installation shows where it is
+    with pytest.raises(ImportError, match="numpy"):
+        command.main(["complete", "x.npy"])

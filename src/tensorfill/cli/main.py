@@ -258,6 +258,11 @@ def _called(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("tensorfill: interrupted.", file=sys.stderr)
         return INTERRUPTED
+    except (MemoryError, ImportError) as error:  # while modules were loading: all others are Problems
+        if isinstance(error, ImportError) and "map segment" not in str(error):
+            raise
+        os.write(2, b"tensorfill: there is not enough memory to begin.\n")  # print would need some
+        return 1
     except OSError as error:  # of standard output: all others are Problems
         if not isinstance(error, BrokenPipeError):
             print(f"tensorfill: cannot write standard output: {error.strerror or error}.", file=sys.stderr)
