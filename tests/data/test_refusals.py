@@ -2,15 +2,20 @@
 
 import os
 import stat
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.data import atomic
+from tensorfill.data import atomic, memory
+from tensorfill.data.files import FORMATS, Loaded
 from tensorfill.data.formats import FileError
+from tensorfill.data.formats.output import can_write
 from tensorfill.data.labels import coordinates_of, tidy
-from tensorfill.data.partitions.pieces import Columns, files_of, pieces_of, rows_of
+from tensorfill.data.partitions.disk import fill
+from tensorfill.data.partitions.opening import opened
+from tensorfill.data.partitions.pieces import Columns, Piece, files_of, pieces_of, rows_of
 
 T = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]])
 COO = ([[0, 0], [1, 1], [1, 1]], [1.0, 2.0, 4.0])
@@ -186,3 +191,53 @@ def test_places_that_no_file_may_take(tmp_path):
     assert "--report and --checkpoint are both" in atomic.lost({"--report": a, "--checkpoint": a}, {"IN": b})
     assert atomic.lost({"--report": a, "-o": "-"}, {"IN": b, "--mask": None}) == ""
     assert atomic.lives(2**40)  # no such number: nothing is removed for it
+
+
+# --- stores and memory ------------------------------------------------------------------------------------------------
+
+
+def test_stores_that_are_full_and_pieces_that_do_not_fit(tmp_path, monkeypatch):
+    where = [(None, np.array([0, 1])), (None, np.array([0, 1]))]
+    good = Piece(where, np.array([1.0, 2.0]))
+    third = Piece([*where, where[0]], np.array([1.0, 2.0]))
+    assert "the same modes; got 2 and 3" in refused(fill, [good, third], folder=str(tmp_path))
+    assert "weights must be finite and > 0; got -1.0 in row 2" in refused(
+        fill, [Piece(where, good.values, np.array([1.0, -1.0]))], folder=str(tmp_path)
+    )
+    assert "hold no observed value" in refused(fill, [], folder=str(tmp_path))
+    told = []
+    fill([good], folder=str(tmp_path), tell=lambda what, rows: told.append((what, rows))).store.remove()
+    assert told == [("reading", 2)]
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=0))
+    assert "is full: 268 MB more are needed. Set TMPDIR" in refused(fill, [good], folder=str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_whose_columns_are_not_named():
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": ["x", "y"], "b": [1, 2], "v": [1.0, 2.0]})
+    assert "columns of a Dask table must be named" in refused(opened, dd.from_pandas(frame, npartitions=1))
+    assert "value names a column of a table; got ndarray" in refused(opened, T, dims=["a", "b"], value="v")
+    assert "must be different columns; got a, b, a" in refused(opened, frame, dims=["a", "b"], value="a")
+    assert "weights of a table must be the name" in refused(opened, frame, dims=["a", "b"], value="v", weights=[1])
+    assert opened(T) is None
+    assert opened("picture.png") is None
+
+
+def test_what_is_free_where_the_system_does_not_tell(monkeypatch):
+    monkeypatch.setattr(memory, "_linux", lambda: None)
+    half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    assert 0 < memory.free() <= half
+    monkeypatch.setattr("os.sysconf", lambda name: (_ for _ in ()).throw(ValueError))
+    assert 0 < memory.free() <= 2**32
+    monkeypatch.undo()
+    monkeypatch.setattr("pathlib.Path.read_text", lambda path: (_ for _ in ()).throw(OSError))
+    assert memory._linux() is None
+
+
+def test_what_a_format_can_hold_is_known_before_it_is_written():
+    table = Loaded("npy", (2, 3), np.dtype(float), values=np.ones((2, 3)))
+    deep = Loaded("npy", (2, 3, 4, 5), np.dtype(float), values=np.ones((2, 3, 4, 5)))
+    assert can_write(FORMATS["npy"](), np.ones((2, 3)), table)
+    assert can_write(FORMATS["csv"](), np.ones((2, 3)), table)
+    assert not can_write(FORMATS["png"](), np.ones((2, 3, 4, 5)), deep)

@@ -49,6 +49,7 @@ CASES = {
     "repeats": ((6, 5, 4), doubled(pick((6, 5, 4), 0.5))),
     "repeats of all": ((3, 4, 2), doubled(every((3, 4, 2)))),
     "as many repeats as holes": ((2, 3), np.array([[0, 0], [0, 0], [0, 1], [1, 0], [1, 2], [1, 2]])),
+    "one entry, thrice": ((2, 3), np.array([[1, 2], [1, 2], [1, 2]])),
     "size one": ((1, 5, 1, 6), pick((1, 5, 1, 6), 0.5)),
     "one observation": ((4, 5, 3), np.array([[2, 0, 1]])),
     "one entry": ((1, 1), np.array([[0, 0]])),
