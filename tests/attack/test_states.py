@@ -103,5 +103,5 @@ class Life(RuleBasedStateMachine):
 
 TestLife = Life.TestCase
 TestLife.settings = settings(
-    max_examples=6, stateful_step_count=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+    max_examples=4, stateful_step_count=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
