@@ -127,7 +127,7 @@ class _Asked:
 
     @property
     def draw(self) -> Draw:
-        return Draw(_whole(self.seed)) if self.held_out is None else Draw(_whole(self.seed), self.held_out)
+        return Draw.asked(_whole(self.seed), self.held_out)
 
 
 def _observed(

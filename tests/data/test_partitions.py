@@ -214,7 +214,7 @@ def test_bad_files_get_a_sentence(tmp_path, rng):
         files_of(str(tmp_path / "b*.parquet"))
     frame.loc[3, "user"] = None
     frame.to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(FileError, match="1 rows have no label in column 'user'"):
+    with pytest.raises(FileError, match="must have a label in column 'user'; 1 have none"):
         list(pieces_of(str(tmp_path / "b.parquet"), Columns(("user", "week"), "stars")))
     twice = table(rng)[:1]
     twice.to_parquet(tmp_path / "c.parquet")

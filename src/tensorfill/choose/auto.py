@@ -133,7 +133,7 @@ class Auto(Method):
         began = time.monotonic()
         given = self._restrictions(obs)
         if is_large(obs) and scale.can(given) and not in_windows(obs):
-            done = scale.complete_blocks(in_memory(obs, self._draw(run)), given, run, self.name)
+            done = scale.complete_blocks(in_memory(obs, Draw.asked(run.seed, self.held_out)), given, run, self.name)
             return replace(done, observations=obs)
         facts = look(obs)
         if obs.nnz == obs.size and not given.anything:
@@ -159,9 +159,6 @@ class Auto(Method):
     def complete_blocks(self, parts: Partitions, run: Run) -> Completion:
         """The same for observations in blocks, in less time than all candidates would take."""
         return scale.complete_blocks(parts, self._restrictions(parts.extract), run, self.name)
-
-    def _draw(self, run: Run) -> Draw:
-        return Draw(run.seed) if self.held_out is None else Draw(run.seed, self.held_out)
 
     def _restrictions(self, obs: Observations) -> Given:
         if self.prior is not None:

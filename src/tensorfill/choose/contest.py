@@ -228,14 +228,17 @@ class Contest:
         """Are predictions `a` better than `b` by more than chance? Paired, on the entries that choose: less loss in the
         mean, and by `sure` standard errors, of the mean or of how often (a few huge losses blur any mean).
         """
-        gain, clear = (self.losses(b) - self.losses(a))[self.judges], self.ahead(a, b, sure)
+        gain = self._gains(a, b)
         often = np.count_nonzero(gain > 0) - np.count_nonzero(gain < 0) > sure * np.sqrt(len(gain))
-        return bool(gain.mean() > 0 and (clear or often))
+        return bool(gain.mean() > 0 and (_clear(gain, sure) or often))
 
     def ahead(self, a: Array, b: Array, sure: float) -> bool:
         """Do predictions `a` lose less than `b` in the mean, by more than `sure` standard errors?"""
-        gain = (self.losses(b) - self.losses(a))[self.judges]
-        return bool(gain.mean() > sure * gain.std() / np.sqrt(len(gain)))
+        return _clear(self._gains(a, b), sure)
+
+    def _gains(self, a: Array, b: Array) -> Array:
+        """What predictions `a` save over `b` at each of the entries that choose."""
+        return (self.losses(b) - self.losses(a))[self.judges]
 
     def adds_nothing(self, x: Array, leader: Array) -> bool:
         """Would predictions `x` have no part in any blend with those of the leader, in any kind of gap, (k,) each?
@@ -275,6 +278,11 @@ class Contest:
             here = ~self.judges & (self.kinds == k)
             if here.any():
                 yield name, here
+
+
+def _clear(gain: Array, sure: float) -> bool:
+    """Is the mean of these gains above zero by more than `sure` standard errors?"""
+    return bool(gain.mean() > sure * gain.std() / np.sqrt(len(gain)))
 
 
 def usual_budget(observed: int) -> float:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfill.cli.checks import prior_of
 from tensorfill.cli.outputs import check_free
-from tensorfill.cli.progress import Progress
 from tensorfill.data.formats.output import naming
 from tensorfill.data.keeping import CheckpointWarning
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
@@ -55,7 +54,8 @@ def run(job: Job, settings: dict[str, Any]) -> int:
         if job.prior is not None:
             settings["prior"] = prior_of(job.prior)
     with as_problem(BAD_DATA), _workers(job), noting(DataWarning, CheckpointWarning) as notes:
-        done = _fit(job, files_of(job.source), settings)
+        dims = None if job.dims is None else [d.strip() for d in job.dims.split(",")]
+        done = job.fit(files_of(job.source), job.source, job.max_iter, dims=dims, value=job.value, **settings)
         if job.out.lower().endswith(MODEL):
             with naming(job.out, "write"):
                 done.save(job.out)
@@ -105,31 +105,6 @@ def _workers(job: Job) -> Iterator[None]:
             yield
         except ClusterError as error:
             raise Problem(str(error), BAD_DATA) from error
-
-
-def _fit(job: Job, files: list[str], settings: dict[str, Any]) -> Completion:
-    from tensorfill.api import complete
-
-    dims = None if job.dims is None else [d.strip() for d in job.dims.split(",")]
-    with Progress(f"completing {job.source}", job.max_iter, limit=job.seconds, show=not job.quiet) as progress:
-        try:
-            return complete(
-                files,
-                dims=dims,
-                value=job.value,
-                method=job.method,
-                effort=job.effort,
-                seed=job.seed,
-                callback=progress if progress.shown else None,
-                checkpoint=job.checkpoint,
-                resume=job.resume,
-                max_iter=job.max_iter,
-                seconds=job.seconds,
-                **settings,
-            )
-        except KeyboardInterrupt as error:
-            sentence = "interrupted before there was anything to write."
-            raise Problem(sentence, INTERRUPTED) from error
 
 
 def _write_all(done: Completion, out: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,7 +113,10 @@ class Job:
             check_outputs(self, loaded, obs, indices)
             self.check_gaps(obs)
             with noting(DataWarning, CheckpointWarning) as warned:
-                done = self.fit(obs, settings, fold)
+                name = "standard input" if self.source == "-" else Path(self.source).name
+                bars = None if self.error_bars is None else LEVEL
+                expected = planned(self.method_name, settings, self.max_iter)
+                done = self.fit(obs, name, expected, fold=fold, error_bars=bars, **settings)
             self.write(done, loaded, indices)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
@@ -229,15 +232,12 @@ class Job:
 
     # --- the fit ------------------------------------------------------------------------------------------------
 
-    def fit(self, obs: Observations, settings: Mapping[str, Any], fold: Any = None) -> Completion:
-        """The completion."""
-        total = planned(self.method_name, settings, self.max_iter)
-        name = "standard input" if self.source == "-" else Path(self.source).name
-        progress = Progress(f"completing {name}", total, limit=self.seconds, show=not self.quiet)
-        with progress:
+    def fit(self, data: Any, name: str, iterations: int | None, **settings: Any) -> Completion:
+        """The completion of `data`, called `name` in the progress bar, which expects so many iterations."""
+        with Progress(f"completing {name}", iterations, limit=self.seconds, show=not self.quiet) as progress:
             try:
                 return complete(
-                    obs,
+                    data,
                     method=self.method,
                     effort=self.effort,
                     seed=self.seed,
@@ -246,8 +246,6 @@ class Job:
                     resume=self.resume,
                     max_iter=self.max_iter,
                     seconds=self.seconds,
-                    fold=fold,
-                    error_bars=None if self.error_bars is None else LEVEL,
                     **settings,
                 )
             except KeyboardInterrupt as error:

@@ -82,7 +82,7 @@ class LowRank(Candidate):
 
     @classmethod
     def first(cls, facts: Facts, given: Given) -> int:
-        return 1 + (facts.uneven is not None) + 1 if has_no_zero(facts, given) else 1  # one in each unit
+        return 2 + (facts.uneven is not None) if has_no_zero(facts, given) else 1  # one in each unit
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
@@ -172,7 +172,7 @@ class LowRank(Candidate):
             return SOLVERS.make(self.given.solver)
         if problem.prior.majoriser and problem.prior.x_domain.low >= 0:
             return Multiplicative()
-        if self.stiffer >= FIRM and self.rank <= HIGHEST and Newton().refuses(problem) is None:
+        if self.stiffer >= FIRM and self.rank <= HIGHEST and Newton().refused(problem) is None:
             return Newton()
         return LBFGSB(burst=20, memory=20)
 

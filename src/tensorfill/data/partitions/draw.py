@@ -29,6 +29,11 @@ class Draw:
     held: float = SHARE
     sample: float = 1.0
 
+    @staticmethod
+    def asked(seed: int, held_out: float | None) -> Draw:
+        """With the share to set aside that was given, or the usual one."""
+        return Draw(seed) if held_out is None else Draw(seed, held_out)
+
     def fitted(self, count: int) -> Draw:
         """With shares that give no more than MOST of `count` observations."""
         most = MOST / max(count, 1)

@@ -186,8 +186,8 @@ def from_arrow(batch: Any, columns: Columns) -> Iterator[Piece]:
             msg = f"its column {d!r} holds {column.type}, which cannot be labels."
             raise FileError(msg)
         empty = column.is_null(nan_is_null=True)
-        if unlabelled := pc.sum(empty).as_py():
-            msg = f"{unlabelled:,} rows have no label in column {d!r}."
+        if none := pc.sum(empty).as_py():
+            msg = f"every row must have a label in column {d!r}; {none:,} have none. Drop them or name what they are."
             raise FileError(msg)
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         coded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
