@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.choose.auto import CLEAN
 from tensorfill.choose.contest import BUDGET
 from tensorfill.choose.defaults import default_prior, default_rank
+from tensorfill.choose.settled import CLEAN
 from tensorfill.data.facts import smooth_modes
 from tensorfill.data.likeness import grain, roughness
 
@@ -330,3 +330,11 @@ def test_a_seed_may_be_an_integer_of_numpy():
     T[1, 2] = np.nan
     done = tfl.complete(T, seed=np.int64(3), max_iter=2)
     assert type(done.settings["seed"]) is int
+
+
+def test_warning_points_at_the_line_of_the_caller():
+    one = np.full((3, 4), np.nan)
+    one[0, 0] = 1.0
+    with pytest.warns(tfl.DataWarning, match="only 1 entry") as caught:
+        tfl.complete(one)
+    assert {warning.filename for warning in caught} == {__file__}

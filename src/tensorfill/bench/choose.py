@@ -25,9 +25,13 @@ from tensorfill.bench.choose_data import DataSet, NotHere, Places, Spec
 from tensorfill.bench.choose_gaps import hide
 from tensorfill.bench.choose_others import OTHERS
 from tensorfill.bench.table1 import warm_up
-from tensorfill.choose.auto import alone as choose_alone
+from tensorfill.choose.auto import Auto
 from tensorfill.choose.candidates import CANDIDATES
+from tensorfill.choose.candidates.base import refused
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import look
 from tensorfill.data.observations import Observations
+from tensorfill.methods.base import Run
 from tensorfill.result.record import Status
 
 Array = NDArray[Any]
@@ -183,6 +187,7 @@ def candidates() -> list[str]:
 
 
 def alone(name: str, obs: Observations, seed: int) -> Array | None:
-    """One candidate, with no contest; None where it cannot."""
-    done = choose_alone(name, obs, seed)
-    return None if done is None else done.estimate
+    """What one family of candidates does by itself, its best variant; None where it cannot run on these data."""
+    if refused(CANDIDATES[name], look(obs), Given()) is not None:
+        return None
+    return Auto(candidates=(name,)).complete(obs, Run(seed)).estimate
