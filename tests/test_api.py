@@ -333,8 +333,8 @@ def test_a_seed_may_be_an_integer_of_numpy():
 
 
 def test_warning_points_at_the_line_of_the_caller():
-    one = np.full((3, 4), np.nan)
+    one = np.full((1, 2), np.nan)
     one[0, 0] = 1.0
-    with pytest.warns(tfl.DataWarning, match="only 1 entry") as caught:
+    with pytest.warns(tfl.DataWarning) as caught:
         tfl.complete(one)
     assert {warning.filename for warning in caught} == {__file__}
