@@ -2,13 +2,15 @@
 
 Design: `observations` is a sample in memory that knows about all of them: starts, defaults and warnings go by it. What
 needs every observation goes through `Partitions.gather`: a block is sent the rows of the longest mode that it owns and
-the factors of all other modes, and sends back the gradient in the same form.
+the factors of all other modes, and sends back the gradient in the same form. Where that mode is so long that its factor
+is kept with the blocks (`Placed`), its rows are there already, and only the other modes travel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.partitions import Block, Partitions
 from tensorfill.data.partitions.base import Sized, in_unit
+from tensorfill.data.partitions.placed import Placed
 from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.models import MODELS
 from tensorfill.numerical.base import Interval, NumericalPrior
@@ -71,6 +74,16 @@ def value_alone(block: Block, shared: Evaluation, own: Array) -> tuple[float, No
     return float((nll if block.weights is None else nll * block.weights).sum(dtype=np.float64)), None
 
 
+def model_at(block: Block, shared: tuple[Evaluation, Array], own: tuple[Array]) -> tuple[None, Array]:
+    """(nothing, the model at those of the coordinates (k, N) that lie in the block's rows)."""
+    evaluation, indices = shared
+    row = indices[:, block.mode]
+    where = indices[(row >= block.rows.start) & (row < block.rows.stop)]
+    where[:, block.mode] -= block.first
+    factors = [own[0] if A is None else A for A in evaluation.factors]
+    return None, MODELS["cp"].of([len(A) for A in factors], evaluation.rank, factors).at(where)
+
+
 def first_outside(block: Block, domain: Interval, own: None) -> tuple[None, Any]:
     """(nothing, (coordinates, value) of the first observation that the prior cannot produce, or None)."""
     bad = np.flatnonzero(~domain.includes(block.values))
@@ -83,10 +96,12 @@ def first_outside(block: Block, domain: Interval, own: None) -> tuple[None, Any]
 @dataclass(frozen=True, eq=False)
 class Partitioned(Problem):
     """A problem over partitions. Parameters are those of `Problem`, and `partitions`, of which `observations` must be
-    the extract; make one with `Partitioned.on_blocks`.
+    the extract; make one with `Partitioned.on_blocks`. `kept`: the factor of the longest mode stays with its blocks
+    (second-order sweeps alone, see `keeps`).
     """
 
     partitions: Partitions = field(kw_only=True, repr=False)
+    kept: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -117,7 +132,8 @@ class Partitioned(Problem):
     # --- the objective --------------------------------------------------------------------------------------------
 
     def value(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
-        total, _ = self._gather(value_alone, self.check_factors(factors))
+        factors = self.check_factors(factors)
+        total, _ = self._gather(value_alone, factors)
         return float(total) + self._l2(factors, smooth_in)
 
     def value_and_grad(self, factors: Sequence[Array]) -> tuple[float, list[Array]]:
@@ -127,9 +143,41 @@ class Partitioned(Problem):
         grads[self.partitions.main] = np.concatenate(mine)
         return float(value) + self._l2(factors), self._add_smooth(grads, factors)
 
+    def check_factors(self, factors: Sequence[Array]) -> list[Array]:
+        if not self.kept:
+            return super().check_factors(factors)
+        return [
+            placed(self, A) if n == self.partitions.main else np.ascontiguousarray(A, dtype=self.dtype)  # type: ignore[misc]
+            for n, A in enumerate(factors)
+        ]
+
+    def _l2(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
+        main, far = self.partitions.main, factors[self.partitions.main]
+        if not isinstance(far, Placed):
+            return super()._l2(factors, smooth_in)
+        near = [np.zeros((1, far.columns)) if n == main else A for n, A in enumerate(factors)]
+        return super()._l2(near, smooth_in) + 0.5 * self.ridge * float(far.squares().sum())
+
+    @cached_property
+    def ridge(self) -> float:
+        """Of the longest mode: what its inter-element prior adds is ridge / 2 times the squares of its entries."""
+        p = self.interelement.get(self.partitions.main)
+        return 0.0 if p is None or p.smooth is None else float(p.smooth.matrix(1).toarray()[0, 0])
+
+    def at(self, factors: Sequence[Array], indices: Array) -> Array:
+        main, far = self.partitions.main, factors[self.partitions.main]
+        if not isinstance(far, Placed):
+            return super().at(factors, indices)
+        order = np.argsort(indices[:, main], kind="stable")
+        shared = self.evaluation(factors, main), indices[order]
+        own = [(part,) for part in far.parts]
+        x = np.empty(len(indices))
+        x[order] = np.concatenate(self.partitions.gather(model_at, shared, main, own)[1])
+        return x
+
     def _gather(self, work: Any, factors: Sequence[Array]) -> tuple[Any, list[Any]]:
-        main = self.partitions.main
-        own = self.partitions.own(main, factors[main])
+        main, far = self.partitions.main, factors[self.partitions.main]
+        own = far.parts if isinstance(far, Placed) else self.partitions.own(main, far)
         return self.partitions.gather(work, self.evaluation(factors, main), main, own)
 
     def evaluation(self, factors: Sequence[Array], mode: int) -> Evaluation:
@@ -162,3 +210,23 @@ class Partitioned(Problem):
     def over(self, partitions: Partitions) -> Partitioned:
         """The same problem over other partitions of the same tensor."""
         return replace(self, observations=partitions.extract, partitions=partitions, quiet=True)
+
+
+def keeps(problem: Partitioned) -> bool:
+    """Can the factor of the longest mode be kept with its blocks? Its rows must have nothing to do with one another."""
+    if problem.model != "cp":
+        return False
+    main = problem.partitions.main
+    p = problem.interelement.get(main)
+    if p is None or p.smooth is None:
+        return True
+    if not p.smooth.has("matrix") or p.smooth.couples(problem.shape[main]):
+        return False
+    Q = p.smooth.matrix(2).toarray()
+    return bool(np.array_equal(Q, Q[0, 0] * np.eye(2)))
+
+
+def placed(problem: Partitioned, A: Array | Placed) -> Placed:
+    """The factor of the longest mode, with its blocks."""
+    parts = problem.partitions
+    return A if isinstance(A, Placed) else Placed.of(parts, parts.main, np.ascontiguousarray(A, dtype=problem.dtype))

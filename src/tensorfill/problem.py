@@ -255,6 +255,10 @@ class Problem:
         """The model with these parameters."""
         return self.form.of(self.shape, self.rank, factors)
 
+    def at(self, factors: Sequence[Array], indices: Array) -> Array:
+        """The model at the coordinates (k, N)."""
+        return self.model_of(factors).at(indices)
+
     def on(self, observations: Observations) -> Problem:
         """The same problem for other observations of the same tensor (a held-out split), without new warnings."""
         return replace(self, observations=observations, quiet=True)

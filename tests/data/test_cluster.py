@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tensorfill.data.memory import limited
 from tensorfill.data.partitions.cluster import ClusterError, ClusterPartitions
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.memory import in_memory
+from tensorfill.data.partitions.placed import Placed
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.newton import Newton
@@ -21,6 +23,7 @@ pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are killed on purpose
 
 DIMS = ["user", "item", "week"]
+SETTINGS = dict(dims=DIMS, value="n", rank=2, max_iter=3)
 
 
 @pytest.fixture
@@ -47,6 +50,14 @@ def frame():
 
 
 @pytest.fixture
+def whole(frame, tmp_path, many):
+    """(a file, what a run on it gives without a cluster)."""
+    file = str(tmp_path / "a.parquet")
+    frame.to_parquet(file)
+    return file, tfl.complete(file, **SETTINGS)
+
+
+@pytest.fixture
 def many(monkeypatch):
     monkeypatch.setattr(opening.opened, "__kwdefaults__", {**opening.opened.__kwdefaults__, "large": 100})
 
@@ -66,35 +77,69 @@ def workers_and_memory_agree(frame):
     start = [rng.uniform(0.5, 1.5, (n, 3)) for n in there.shape]
     settings = dict(prior="poisson", dtype=np.float64, interelement=penalties(3, {2: 1.0}, 0.1), quiet=True)
     one, two = (Partitioned.on_blocks(parts, 3, **settings) for parts in (here, there))
+    kept = replace(two, kept=True)
     (value, grads), (other, others) = (p.value_and_grad(start) for p in (one, two))
     assert other == pytest.approx(value, rel=1e-12)
     for G, H in zip(grads, others, strict=True):
         np.testing.assert_allclose(H, G, rtol=1e-10, atol=1e-10 * np.abs(G).max())
     states = []
-    for problem in (one, two):
+    for problem in (one, two, kept):
         state = Newton().init(problem, start, rng)
         states.append(Newton().step(problem, state, rng))
-    assert states[1].value == pytest.approx(states[0].value, rel=1e-10)
+    for other in states[1:]:
+        assert other.value == pytest.approx(states[0].value, rel=1e-10)
+        for A, B in zip(other.factors, states[0].factors, strict=True):
+            np.testing.assert_allclose(np.asarray(A), B, rtol=1e-8, atol=1e-10)
+    far = states[2].factors[0]
+    assert isinstance(far, Placed)
+    assert all(len(workers) == 2 for workers in there.client.who_has(far.parts).values())
 
 
-def a_worker_killed_in_mid_run_is_survived(client, frame):
+def blocks_lie_evenly_with_the_workers(frame):
+    import dask.dataframe as dd
+
+    table = dd.from_pandas(frame, npartitions=3, sort=False)
+    there = opening.opened(table, dims=DIMS, value="n", large=100, draw=Draw(held=0.1))
+    assert there.direct
+    for mode in range(3):
+        there.gather(rows_of_block, None, mode)
+        blocks, homes = there._blocks(mode)
+        assert len(blocks) == 4
+        assert homes == sorted(homes)
+        assert homes.count(homes[0]) == 2
+    through_the_scheduler = replace(there, direct=False)
+    rows = np.arange(float(there.shape[0]))[:, None]
+    assert through_the_scheduler.gather(rows_of_block, np.zeros(10**5), 0, there.own(0, rows))[0] == there.shape[0]
+
+
+def rows_of_block(block, shared, own):
+    return len(block.starts) - 1, None
+
+
+def a_worker_killed_in_mid_run_is_survived(client, frame, whole, monkeypatch):
+    """With rows that are kept by the workers, so that they are lost as well."""
     import dask.dataframe as dd
 
     killed = []
 
     def kill(state, history):
         if len(history) == 2 and not killed:
-            killed.append(next(iter(client.run(os.getpid).values())))
-            os.kill(killed[0], signal.SIGKILL)
+            assert isinstance(state.factors[0], Placed)
+            killed.append(kill_one(client))
 
     table = dd.from_pandas(frame, npartitions=3, sort=False)
-    settings = dict(dims=DIMS, value="n", rank=2, max_iter=3)
-    done = tfl.complete(table, **settings, callback=kill)
+    with monkeypatch.context() as less:
+        less.setattr(ClusterPartitions, "room", 1000.0)
+        done = tfl.complete(table, **SETTINGS, callback=kill)
     assert killed
     assert done.iterations == 3
-    whole = tfl.complete(table, **settings)
     np.testing.assert_allclose(done.factors[0], whole.factors[0], rtol=1e-8, atol=1e-10)
-    return whole
+
+
+def kill_one(client):
+    pid = next(iter(client.run(os.getpid).values()))
+    os.kill(pid, signal.SIGKILL)
+    return pid
 
 
 def dask_arrays_and_files_go_to_the_workers(frame, tmp_path):
@@ -114,28 +159,32 @@ def dask_arrays_and_files_go_to_the_workers(frame, tmp_path):
     assert files.extract.nnz == len(frame)
 
 
-def a_dead_scheduler_leaves_a_checkpoint(client, frame, tmp_path, whole):
-    frame.to_parquet(tmp_path / "a.parquet")
-    place, settings = tmp_path / "run.ckpt", dict(dims=DIMS, value="n", rank=2, max_iter=3)
+def a_dead_scheduler_leaves_a_checkpoint(client, file, tmp_path, whole):
+    """After the death of a worker, which is survived."""
+    place = tmp_path / "run.ckpt"
 
     def end(state, history):
+        if len(history) == 1:
+            kill_one(client)
         if len(history) == 2:
             client.cluster.close(timeout=5)
 
     with pytest.raises(ClusterError, match="go on from the checkpoint"):
-        tfl.complete(str(tmp_path / "a.parquet"), **settings, checkpoint=place, callback=end)
+        tfl.complete(file, **SETTINGS, checkpoint=place, callback=end)
     client.close(timeout=1)
-    rest = tfl.complete(str(tmp_path / "a.parquet"), **settings, checkpoint=place, resume=True)  # without a cluster
+    rest = tfl.complete(file, **SETTINGS, checkpoint=place, resume=True)  # without a cluster
     assert rest.iterations == 3
     np.testing.assert_allclose(rest.factors[0], whole.factors[0], rtol=1e-8, atol=1e-10)
 
 
-def test_a_cluster_of_processes(client, frame, tmp_path, many):
+def test_a_cluster_of_processes(whole, client, frame, tmp_path, many, monkeypatch):
     """One test for all, since starting a cluster takes longer than what it does here."""
+    file, done = whole
     workers_and_memory_agree(frame)
+    blocks_lie_evenly_with_the_workers(frame)
     dask_arrays_and_files_go_to_the_workers(frame, tmp_path)
-    whole = a_worker_killed_in_mid_run_is_survived(client, frame)
-    a_dead_scheduler_leaves_a_checkpoint(client, frame, tmp_path, whole)
+    a_worker_killed_in_mid_run_is_survived(client, frame, done, monkeypatch)
+    a_dead_scheduler_leaves_a_checkpoint(client, file, tmp_path, done)
 
 
 def test_without_a_client_dask_tables_are_read_here(frame, many):

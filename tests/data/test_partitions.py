@@ -1,5 +1,6 @@
 """Observations in blocks: the same problem in every home, however it is cut; files in pieces; nothing left behind."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import tensorfill as tfl
 from tensorfill.data.atomic import HOST
 from tensorfill.data.formats import FileError
 from tensorfill.data.memory import limited
-from tensorfill.data.partitions import Extract
+from tensorfill.data.partitions import Extract, Partitions
 from tensorfill.data.partitions.base import cut_rows, lots
 from tensorfill.data.partitions.corner import corner
 from tensorfill.data.partitions.disk import PREFIX, Store, fill, sweep
@@ -20,8 +21,9 @@ from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.memory import in_memory
 from tensorfill.data.partitions.opening import opened
 from tensorfill.data.partitions.pieces import Columns, Piece, files_of, pieces_of
+from tensorfill.data.partitions.placed import Placed
 from tensorfill.interelement.quadratic import penalties
-from tensorfill.partitioned import Partitioned
+from tensorfill.partitioned import Partitioned, keeps
 from tensorfill.solvers.newton import Newton
 
 SHAPE = (17, 9, 5)
@@ -79,10 +81,12 @@ def test_newton_takes_the_same_steps_in_every_home(prior, rng):
     whole = three_steps(tfl.Problem(obs, 3, **settings))
     for size in (40, 10**6):
         for parts in homes(obs, rng, size):
-            state = three_steps(Partitioned.on_blocks(parts, 3, **settings))
-            assert state.value == pytest.approx(whole.value, rel=1e-10)
-            for A, B in zip(state.factors, whole.factors, strict=True):
-                np.testing.assert_allclose(A, B, rtol=1e-8, atol=1e-10)
+            for kept in (False, True):  # with its blocks, the longest factor
+                state = three_steps(Partitioned.on_blocks(parts, 3, **settings, kept=kept))
+                assert isinstance(state.factors[0], Placed) is kept
+                assert state.value == pytest.approx(whole.value, rel=1e-10)
+                for A, B in zip(state.factors, whole.factors, strict=True):
+                    np.testing.assert_allclose(np.asarray(A), B, rtol=1e-8, atol=1e-10)
             parts.close()
 
 
@@ -93,12 +97,70 @@ def test_tied_and_careful_steps_in_blocks_never_raise_the_objective(rng):
     parts = in_memory(obs, NONE, size_of_block=40)
     problem = Partitioned.on_blocks(parts, 4, prior="poisson", interelement=penalties(3, {2: 5.0}, 0.1), quiet=True)
     factors = [rng.uniform(0.01, 3.0, (n, 4)) for n in SHAPE]
+    kept, there = dataclasses.replace(problem, kept=True, quiet=True), factors
     before = problem.value(factors)
     for _ in range(3):
         factors = sweeps_of(problem).careful(problem, factors)
         after = problem.value(factors)
         assert after <= before
+        there = sweeps_of(kept).careful(kept, there)
+        assert kept.value(there) == pytest.approx(after, rel=1e-12)
+        for A, B in zip(there, factors, strict=True):
+            np.testing.assert_allclose(np.asarray(A), B, rtol=1e-8, atol=1e-10)
         before = after
+
+
+def test_normal_equations_of_short_modes_come_some_rows_at_a_time(rng, monkeypatch):
+    from tensorfill.solvers import keptrows
+    from tensorfill.solvers.newton import sweeps_of
+
+    parts = in_memory(some(rng), NONE, size_of_block=40)
+    settings = dict(prior="poisson", interelement=penalties(3, {2: 5.0}, 0.1), quiet=True, kept=True)
+    start = [rng.uniform(0.5, 1.5, (n, 4)) for n in SHAPE]
+    whole, cut = (Partitioned.on_blocks(parts, 4, **settings) for _ in range(2))
+    once = sweeps_of(whole).bold(whole, start)
+    monkeypatch.setattr(keptrows, "AT_ONCE", 4 * 4**2)  # of 9 rows 4 at a time
+    again = sweeps_of(cut).bold(cut, start)
+    for A, B in zip(once, again, strict=True):
+        np.testing.assert_allclose(np.asarray(A), np.asarray(B), rtol=1e-12)
+
+
+def test_rows_with_their_blocks_do_what_arrays_do(rng):
+    obs = some(rng, count=40)
+    parts = in_memory(obs, NONE, size_of_block=10)
+    A, B = rng.normal(size=(17, 3)), rng.normal(size=(17, 3))
+    there = Placed.of(parts, 0, A)
+    assert len(there.parts) > 1
+    assert there.shape == A.shape
+    np.testing.assert_array_equal(np.asarray(2.0 * there + B), 2.0 * A + B)
+    np.testing.assert_array_equal(np.asarray(there * [1.0, 2.0, 3.0]), A * [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(np.asarray(np.clip(there, 0, np.inf)), np.clip(A, 0, None))
+    assert np.clip(there, -np.inf, np.inf) is there
+    assert np.isfinite(there).all()
+    assert not np.isfinite(there * np.array([np.nan, 1.0, 1.0])).all()
+    np.testing.assert_allclose(there.squares(), (A**2).sum(axis=0))
+    assert there.astype(np.float32).dtype == np.asarray(there.astype(np.float32)).dtype == np.float32
+    seen = parts.extract.seen(0)
+    assert not seen.all()
+    mended = np.asarray(there.at_mean(int((~seen).sum())))
+    np.testing.assert_array_equal(mended[seen], A[seen])
+    np.testing.assert_allclose(mended[~seen], np.tile(A[seen].mean(axis=0), ((~seen).sum(), 1)))
+    start = np.asarray(Placed.start(parts, 0, np.ones(3), np.array([2, 16]), B[:2]))
+    np.testing.assert_array_equal(start[[2, 16]], B[:2])
+    assert (np.delete(start, [2, 16], axis=0) == 1).all()
+
+
+def test_only_rows_that_are_apart_are_kept_with_their_blocks(rng):
+    parts = in_memory(some(rng), NONE)
+    free, ridge, smooth = (
+        Partitioned.on_blocks(parts, 2, prior="normal", interelement=between, quiet=True)
+        for between in ({}, penalties(3, {2: 1.0}, 0.1), penalties(3, {0: 1.0}, 0.1))
+    )
+    assert keeps(free)
+    assert keeps(ridge)
+    assert ridge.ridge == pytest.approx(0.1)
+    assert not keeps(smooth)
+    assert not keeps(Partitioned.on_blocks(parts, (2, 2, 2), prior="normal", model="tucker", quiet=True))
 
 
 def test_what_is_set_aside_follows_from_coordinates_and_seed_alone(rng):
@@ -393,6 +455,32 @@ def test_a_run_on_files_goes_on_from_its_checkpoint(ratings, tmp_path):
     rest = tfl.complete(pattern, **settings, checkpoint=place, resume=True)
     np.testing.assert_array_equal(rest.factors[0], whole.factors[0])
     assert rest.iterations == whole.iterations
+
+
+def test_a_factor_too_long_for_a_worker_stays_with_its_rows(ratings, tmp_path, monkeypatch):
+    pattern, _, _ = ratings
+    settings = dict(dims=["user", "item"], value="stars", rank=2, max_iter=3)
+    whole = tfl.complete(pattern, **settings)
+    monkeypatch.setattr(Partitions, "room", 1000.0)
+    made, first = [], Placed.start
+    monkeypatch.setattr(Placed, "start", staticmethod(lambda *given: made.append(given) or first(*given)))
+    kept = tfl.complete(pattern, **settings)
+    assert made
+    assert kept.held_out == pytest.approx(whole.held_out, rel=1e-10)
+    for A, B in zip(kept.factors, whole.factors, strict=True):
+        np.testing.assert_allclose(A, B, rtol=1e-8, atol=1e-10)
+    place = tmp_path / "run.ckpt"
+    tfl.complete(pattern, **settings | {"max_iter": 1}, checkpoint=place)
+    rest = tfl.complete(pattern, **settings, checkpoint=place, resume=True)
+    np.testing.assert_array_equal(rest.factors[0], kept.factors[0])
+
+
+@pytest.mark.parametrize(("model", "rank"), [("tucker", (2, 2)), ("tt", (2,))])
+def test_other_models_on_files(ratings, model, rank):
+    pattern, _, _ = ratings
+    done = tfl.complete(pattern, dims=["user", "item"], value="stars", model=model, rank=rank, max_iter=3)
+    assert done.model.name == model
+    assert done.error < 0.5
 
 
 def test_what_blocks_cannot_do_is_said(ratings):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.choose.blockfit import Corner, fit_blocks, mended, with_room
 from tensorfill.choose.candidates.low_rank import first_factors
 from tensorfill.choose.defaults import default_rank, default_ridge, default_smooth, prior_for
 from tensorfill.choose.given import Given
 from tensorfill.choose.magnitude import power_of
 from tensorfill.data.facts import Facts, look
-from tensorfill.data.memory import ask
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.corner import corner
@@ -39,7 +39,7 @@ from tensorfill.result.record import Status, Tried
 from tensorfill.solvers.base import SOLVERS, Solver
 from tensorfill.solvers.fit import Fit, mean_loss, rms_error
 from tensorfill.solvers.lbfgsb import LBFGSB
-from tensorfill.solvers.loop import Outcome, Stopping
+from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
 
@@ -54,9 +54,7 @@ GONE = 1e-3  # of a typical entry: a factor that has shrunk away
 NOISE = 0.1  # of a typical entry: components that are new
 TRIAL = Stopping(max_iter=12, tol=1e-4, patience=4)
 LONG = Stopping(max_iter=20, tol=1e-4)
-FINAL = Stopping(max_iter=60, tol=1e-5, patience=4)
 BURST = LBFGSB(burst=10, memory=8)  # at scale each of its vectors is as long as all factors together
-COPIES = 12  # of the factors that a fit holds at once: old, new, best, stacked, gradients of each thread
 TRYING = 0.4  # of a time limit may be used up by trials
 UNUSED = ("tv", "starts", "passes", "candidates")
 
@@ -103,13 +101,13 @@ def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> C
         model=given.form or "cp",
     )
     solver = solver_for(problem, given)
-    size = 8.0 * sum(a * b for a, b in problem.parameter_shapes)
-    ask(COPIES * size, f"factors of rank {choice.rank} of a tensor of shape {parts.shape}, and a fit's copies of them,")
+    problem = with_room(problem, solver)
     rest = run.rest(began)
     if stopped:  # what the corner says is the best so far
         rest = replace(rest, max_iter=0)
     outcome = fit_blocks(problem, solver, start, choice.smooth, rest)
-    factors = fill_unseen(parts.extract, outcome.state.factors, choice.smooth)
+    factors = [np.asarray(A) for A in mended(problem, choice.smooth)(outcome.state.factors)]
+    problem = replace(problem, kept=False, quiet=True)  # they are here now
     held = parts.held
     return Completion(
         observations=replace(parts.extract, values=_given_values(parts)),
@@ -176,7 +174,7 @@ def solver_for(problem: Problem, given: Given) -> Solver:
 
 def choose(
     parts: Partitions, prior: NumericalPrior, given: Given, run: Run
-) -> tuple[Choice, tuple[Tried, ...], Facts, list[Array], bool]:
+) -> tuple[Choice, tuple[Tried, ...], Facts, Corner, bool]:
     """(what to fit, what was tried, facts of the corner, where the fit starts, was it interrupted?); what was given is
     not tried.
     """
@@ -190,8 +188,7 @@ def choose(
         if not trials.factors:
             raise
         stopped = True
-    start = spread_out(trials.factors, rows, parts.shape)
-    return trials.best, trials.table(parts.spread), facts, start, stopped
+    return trials.best, trials.table(parts.spread), facts, Corner(trials.factors, rows), stopped
 
 
 def _try_out(trials: Trials, most: int, whole: Sequence[int]) -> None:
@@ -209,16 +206,6 @@ def _try_out(trials: Trials, most: int, whole: Sequence[int]) -> None:
         for rank in [r for r in ranks if r > first]:
             if not trials.run(replace(trials.best, rank=rank), trials.widened(rank), by=ENOUGH):
                 break
-
-
-def spread_out(factors: Sequence[Array], rows: Sequence[Array], shape: Sequence[int]) -> list[Array]:
-    """Factors of the corner at the rows that it has; the average of them at all others."""
-    out = []
-    for A, row, length in zip(factors, rows, shape, strict=True):
-        full = np.tile(A.mean(axis=0), (length, 1))
-        full[row] = A
-        out.append(full)
-    return out
 
 
 class Trials:
@@ -318,27 +305,3 @@ class Trials:
             Tried(choice.label, unit * error, unit * error / few, seconds, float(choice is self.best))
             for _, choice, error, seconds in sorted(self.rows, key=lambda row: row[0])
         )
-
-
-# --- the fit ------------------------------------------------------------------------------------------------------
-
-
-def fit_blocks(
-    problem: Partitioned, solver: Solver, start: Sequence[Array], smooth: dict[int, float], run: Run
-) -> Outcome:
-    """One fit to all blocks, stopped by the entries set aside."""
-    rng = np.random.default_rng([run.seed, 13])
-    mend: Callable[[Sequence[Array]], list[Array]] = partial(fill_unseen, problem.observations, smooth=smooth)
-    fit = Fit(problem, solver, mend(start), problem.partitions.held, mend)
-    stopping = replace(FINAL, seconds=run.seconds)
-    if run.max_iter is not None:
-        stopping = replace(stopping, max_iter=run.max_iter)
-    return run_loop(
-        fit,
-        stopping=stopping,
-        rng=rng,
-        callback=run.callback,
-        checkpoint=run.checkpoint if run.checkpoint is None else run.section("blocks"),
-        resume=run.resume,
-        fingerprint=f"{problem.fingerprint()} {solver!r} {run.seed}",
-    )

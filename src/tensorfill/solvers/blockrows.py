@@ -71,7 +71,7 @@ def solve_block(block: Block, rule: Rule, own: Owned) -> tuple[None, Any]:
     own = Owned(
         np.array(own.A), own.at, np.array(own.q)
     )  # what was sent is read-only, and compiled loops tell it apart
-    piece = _Piece(block, rule, own)
+    piece = BlockPiece(block, rule, own)
     if rule.tied:
         G, h = np.empty((rows, R, R)), np.empty((rows, R))
     else:
@@ -95,7 +95,7 @@ def solve_block(block: Block, rule: Rule, own: Owned) -> tuple[None, Any]:
     return (None, (G, h)) if rule.tied else (None, out)
 
 
-class _Piece:
+class BlockPiece:
     """The rows a ... b of a block, one piece after the other."""
 
     def __init__(self, block: Block, rule: Rule, own: Owned) -> None:
@@ -111,23 +111,23 @@ class _Piece:
         self.along = self.F.copy() if rule.damped and not rule.tied else self.F
         self.nothing = np.empty((len(self.F), 0))
 
-    def _data(self, part: slice) -> tuple[Array, Array | None]:
+    def data(self, part: slice) -> tuple[Array, Array | None]:
         t = (self.block.values[part].astype(np.float64) - self.rule.shift) / self.rule.spread
         return t, None if self.block.weights is None else self.block.weights[part]
 
-    def _places(self, part: slice) -> Array:
+    def places(self, part: slice) -> Array:
         """Rows of the stack, (n, N)."""
         return self.block.indices[part] + self.first
 
     def _expanded(self, places: Array, part: slice) -> tuple[Array, Array]:
         """z and c of the quadratic model."""
-        t, w = self._data(part)
+        t, w = self.data(part)
         prior = self.rule.prior
         if self.quadratic:
             one = np.zeros(1)
             c = np.full(len(t), float(prior.curv(one, one)[0]))  # type: ignore[attr-defined]
             return t, c if w is None else c * w
-        x = self._predict(self.F_at, places)
+        x = self.predict(self.F_at, places)
         g = prior.grad(t, x)
         c = curvature(prior, t, x, g)
         if w is not None:
@@ -135,20 +135,29 @@ class _Piece:
         c = np.maximum(c, self.rule.flat)
         return x - g / c, c
 
-    def _predict(self, F: Array, places: Array) -> Array:
+    def whole(self) -> tuple[Array, Array, Array]:
+        """Places, z and c of all observations of the block."""
+        count = len(self.block.values)
+        places, z, c = self.places(slice(None)), np.empty(count), np.empty(count)
+        for start in range(0, count, PIECE):
+            part = slice(start, min(start + PIECE, count))
+            z[part], c[part] = self._expanded(places[part], part)
+        return places, z, c
+
+    def predict(self, F: Array, places: Array) -> Array:
         x = np.empty(len(places))
-        _loops().predict(F, places, x)
+        loops().predict(F, places, x)
         return x
 
     def systems(self, a: int, b: int, G: Array, h: Array) -> Array:
         """Normal equations of rows a ... b; returns the places of their observations."""
         starts = self.block.starts[a : b + 1]
         part = slice(int(starts[0]), int(starts[-1]))
-        places = self._places(part)
+        places = self.places(part)
         z, c = self._expanded(places, part)
         others = np.ascontiguousarray(places[:, self.others])
         order = np.arange(len(z), dtype=np.int32)
-        _loops().systems(self.F, self.nothing, others, order, starts - starts[0], z, c, G, h)
+        loops().systems(self.F, self.nothing, others, order, starts - starts[0], z, c, G, h)
         return places
 
     def solve(self, a: int, b: int, out: Array) -> None:
@@ -165,11 +174,11 @@ class _Piece:
         """Rows on the way to `new` whose own objective does not rise."""
         starts = self.block.starts[a : b + 1]
         part = slice(int(starts[0]), int(starts[-1]))
-        t, w = self._data(part)
+        t, w = self.data(part)
         A, q, n = self.own.A[a:b], self.own.q[a:b], self.block.mode
         D = new - A
         self.along[int(self.first[n]) + a : int(self.first[n]) + b] = D  # threads have rows of their own
-        x, dx = self._predict(self.F, places), self._predict(self.along, places)
+        x, dx = self.predict(self.F, places), self.predict(self.along, places)
         row = np.repeat(np.arange(b - a), np.diff(starts))
 
         def cost(step: Array) -> Array:
@@ -221,7 +230,7 @@ class BlockRows:
 
     def bold(self, problem: Partitioned, factors: Sequence[Array]) -> list[Array]:
         """Every mode once, under one expansion of the data term."""
-        at = [np.asarray(a, dtype=np.float64) for a in factors]
+        at = self._wide(problem, factors)
         A = list(at)
         for n in range(len(A)):
             A[n] = self._solve(problem, A, None if n == 0 else at, n, damped=False)
@@ -229,7 +238,7 @@ class BlockRows:
 
     def careful(self, problem: Partitioned, factors: Sequence[Array]) -> list[Array]:
         """Every mode once, the data term expanded anew before each; no step raises the objective."""
-        A = [np.asarray(a, dtype=np.float64) for a in factors]
+        A = self._wide(problem, factors)
         for n in range(len(A)):
             new = self._solve(problem, A, None, n, damped=True)
             A[n] = new if self.ties[n].apart else self._shortened(problem, A, n, new)
@@ -239,15 +248,19 @@ class BlockRows:
         even = Rows(None, self.ties).balanced(A)  # type: ignore[arg-type]  # which reads the ties alone
         return [a.astype(problem.dtype) for a in even]
 
-    def _solve(
-        self, problem: Partitioned, A: Sequence[Array], at: Sequence[Array] | None, n: int, *, damped: bool
-    ) -> Array:
-        p, ties = problem.partitions, self.ties[n]
-        rule = Rule(
+    def _wide(self, problem: Partitioned, factors: Sequence[Array]) -> list[Array]:
+        return [np.asarray(a, dtype=np.float64) for a in factors]
+
+    def _rule(
+        self, problem: Partitioned, A: Sequence[Array], at: Sequence[Array] | None, mode: int, *, damped: bool
+    ) -> Rule:
+        """For the blocks along a mode."""
+        p, ties = problem.partitions, self.ties[mode]
+        return Rule(
             problem.prior,
             problem.shape,
-            [None if m == n else B for m, B in enumerate(A)],
-            None if at is None else [None if m == n else B for m, B in enumerate(at)],
+            [None if m == mode else B for m, B in enumerate(A)],
+            None if at is None else [None if m == mode else B for m, B in enumerate(at)],
             ties.low,
             ties.high,
             not ties.apart,
@@ -257,6 +270,12 @@ class BlockRows:
             p.spread,
             p.threads,
         )
+
+    def _solve(
+        self, problem: Partitioned, A: Sequence[Array], at: Sequence[Array] | None, n: int, *, damped: bool
+    ) -> Array:
+        p, ties = problem.partitions, self.ties[n]
+        rule = self._rule(problem, A, at, n, damped=damped)
         now, q = p.own(n, A[n]), p.own(n, ties.diagonal)
         old = [None] * len(now) if at is None else p.own(n, at[n])
         own = [Owned(*each) for each in zip(now, old, q, strict=True)]
@@ -283,7 +302,10 @@ _BLOCK_ROWS: WeakKeyDictionary[Partitioned, BlockRows] = WeakKeyDictionary()
 def block_rows(problem: Partitioned) -> BlockRows:
     """The sweeps of this problem, made once."""
     if problem not in _BLOCK_ROWS:
-        _BLOCK_ROWS[problem] = BlockRows(ties_of(problem), _flat(problem))
+        from tensorfill.solvers.keptrows import KeptRows
+
+        kind = KeptRows if problem.kept else BlockRows
+        _BLOCK_ROWS[problem] = kind(ties_of(problem), _flat(problem))
     return _BLOCK_ROWS[problem]
 
 
@@ -296,7 +318,7 @@ def _flat(problem: Partitioned) -> float:
     return FLAT * c if np.isfinite(c) and c > 0 else FLAT
 
 
-def _loops() -> Any:
+def loops() -> Any:
     """The compiled loops; Numba is imported here, on first use."""
     from tensorfill.kernels import _gibbs
 

@@ -57,14 +57,14 @@ class Fit:
 
 def mean_loss(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
     """Mean (weighted) loss of the model at the observations `obs`."""
-    x = problem.model_of(factors).at(obs.indices).astype(np.float64)
+    x = problem.at(factors, obs.indices).astype(np.float64)
     nll = problem.prior.nll(obs.values.astype(np.float64), x)
     return float(np.average(nll, weights=obs.weights))
 
 
 def rms_error(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
     """Root mean square error of the model's mean at the observations `obs`, in the unit of the data."""
-    mean = problem.prior.mean(problem.model_of(factors).at(obs.indices).astype(np.float64))
+    mean = problem.prior.mean(problem.at(factors, obs.indices).astype(np.float64))
     return float(np.sqrt(np.average((mean - obs.values) ** 2, weights=obs.weights)))
 
 

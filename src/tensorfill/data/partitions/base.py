@@ -130,8 +130,31 @@ class Partitions(ABC):
         return in_unit(block, self.shift, self.spread, dtype)
 
     @abstractmethod
-    def gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None) -> tuple[Any, list[Any]]:
-        """`work` on every block of the copy along `mode`: (the sum of the first results, all of the second)."""
+    def gather(
+        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None, *, keep: bool = False
+    ) -> tuple[Any, list[Any]]:
+        """`work` on every block of the copy along `mode`: (the sum of the first results, all of the second).
+
+        With `keep` the second results stay where their blocks are, and handles of them come back, which may be given
+        as `own` again, alone or in tuples.
+        """
+
+    def place(self, mode: int, A: Array) -> list[Any]:
+        """Handles of the rows of A (I_n, ...), each with the block along `mode` that owns them."""
+        return self.own(mode, A)
+
+    def fetch(self, handles: Sequence[Any]) -> list[Any]:
+        """What handles stand for."""
+        return list(handles)
+
+    def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
+        """The handles, of what outlives the loss of one place."""
+        return handles
+
+    @property
+    def room(self) -> float:
+        """Bytes that the smallest place with blocks has; inf where it is this process."""
+        return math.inf
 
     @abstractmethod
     def close(self) -> None:

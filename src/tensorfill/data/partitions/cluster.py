@@ -4,13 +4,15 @@
 
 What all blocks share goes to every worker once per evaluation, rows go to and come from the block that owns them, and
 sums are added in pairs on the workers. A block is the result of tasks that the scheduler remembers: those of a worker
-that dies are made again from their source. Nothing here is imported unless a cluster is in use.
+that dies are made again from their source. `distributed` is imported only where a cluster is in use.
 """
 
 from __future__ import annotations
 
+import asyncio
+import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,17 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.partitions.base import BLOCK, Block, Partitions, Work, make_block, sorted_order
-from tensorfill.data.partitions.disk import ask_lengths, check_length, check_piece, refuse_repeats
-from tensorfill.data.partitions.draw import Draw, Tally
+from tensorfill.data.partitions import tasks
+from tensorfill.data.partitions.base import BLOCK, Partitions, Work
+from tensorfill.data.partitions.disk import ask_lengths, check_length
+from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.labels import Numbering
-from tensorfill.data.partitions.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
+from tensorfill.data.partitions.pieces import Piece
 
 Array = NDArray[Any]
-Rows = tuple[Array, Array, Array | None]  # coordinates, values, weights
 
 ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
 BLOCKS = 2  # for each thread of the cluster at least, so that all have work
+SMALL = 2**16  # bytes that go along with every task; more goes to a worker once
+KNOCK = 2.0  # seconds
 
 
 class ClusterError(RuntimeError):
@@ -48,159 +52,163 @@ def active_client() -> Any:
     return client if client.status == "running" else None
 
 
-# --- work on the workers ------------------------------------------------------------------------------------------
-
-
-def whole_piece(pieces: Sequence[Piece]) -> Piece | None:
-    """Several pieces of one source as one."""
-    if not pieces:
-        return None
-    axes: list[tuple[Any, Array]] = []
-    for n in range(len(pieces[0].axes)):
-        if pieces[0].axes[n][0] is None:
-            axes.append((None, np.concatenate([p.axes[n][1] for p in pieces])))
-            continue
-        numbering = Numbering()
-        which = np.concatenate([numbering.codes(p.axes[n][0] or (), p.axes[n][1]) for p in pieces])
-        axes.append((list(numbering.seen), which))
-    values = np.concatenate([p.values for p in pieces])
-    weights = None if pieces[0].weights is None else np.concatenate([p.weights for p in pieces])
-    return Piece(axes, values, weights)
-
-
-def read_file(file: str, columns: Columns | None) -> Piece | None:
-    """All of a file."""
-    return whole_piece(list(pieces_of(file, columns)))
-
-
-def read_frame(frame: Any, columns: Columns) -> Piece | None:
-    """A partition of a table."""
-    import pyarrow as pa
-
-    return whole_piece(list(from_arrow(pa.Table.from_pandas(frame[columns.names], preserve_index=False), columns)))
-
-
-def read_chunk(part: Any, corner: Sequence[int]) -> Piece | None:
-    """A chunk of an array, whose first entry lies at `corner`."""
-    return whole_piece(list(dense_piece(np.asarray(part), corner)))
-
-
-def about(piece: Piece | None) -> Any:
-    """What the client must know of a piece: its number of rows, and per mode its labels or its largest index."""
-    if piece is None:
-        return None
-    check_piece(piece, 0)
-    with np.errstate(over="ignore"):
-        exact = bool((piece.values.astype(np.float32) == piece.values).all())
-    axes = [labels if labels is not None else int(which.max(initial=-1)) for labels, which in piece.axes]
-    return len(piece.values), axes, exact, piece.weights is not None
-
-
-def rows_of(piece: Piece | None, numbers: Sequence[Array | None], draw: Draw, shape: Sequence[int], dtype: Any) -> Any:
-    """((coordinates, values, weights) of what belongs into blocks, a tally of all)."""
-    tally = Tally(shape, draw)
-    if piece is None:
-        empty = np.empty((0, len(shape)), dtype=np.int32), np.empty(0, dtype), None
-        return empty, tally
-    where = np.empty((len(piece.values), len(shape)), dtype=np.int32)
-    for n, ((_, which), number) in enumerate(zip(piece.axes, numbers, strict=True)):
-        where[:, n] = which if number is None else number[which]
-    values = piece.values.astype(np.float64)
-    keep = tally.take(where, values, piece.weights)
-    return (where[keep], values[keep].astype(dtype), None if piece.weights is None else piece.weights[keep]), tally
-
-
-def dealt(rows: Rows, mode: int, edges: Sequence[int]) -> list[Rows]:
-    """The part of every block along `mode`."""
-    where, values, weights = rows
-    place = np.searchsorted(np.asarray(edges), where[:, mode], side="right") - 1
-    order = np.argsort(place, kind="stable")
-    cuts = np.searchsorted(place[order], np.arange(len(edges)))
-    parts = [order[a:b] for a, b in pairwise(cuts)]
-    return [(where[p], values[p], None if weights is None else weights[p]) for p in parts]
-
-
-def joined(parts: Sequence[Rows], mode: int, first: int, last: int, dims: Sequence[str]) -> Block:
-    """A block from its parts."""
-    where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
-    own: list[Any] = [p[2] for p in parts if len(p[1])]
-    weights: Array | None = None if any(w is None for w in own) else np.concatenate(own)
-    order = sorted_order(where, mode)
-    where = where[order]
-    refuse_repeats(where, dims, {})
-    return make_block(where, values[order], None if weights is None else weights[order], mode, first, last - first)
-
-
-def apply(work: Work, block: Block, shared: Any, own: Any) -> tuple[Any, Any]:
-    """The work on a block: a function of this module, which every worker can find."""
-    return work(block, shared, own)
-
-
-def take(pair: Any, k: int) -> Any:
-    """One of several results."""
-    return pair[k]
-
-
-def plus(a: Any, b: Any) -> Any:
-    """The sum of two partial results, in new memory: those of tasks must not change."""
-    if a is None or b is None:
-        return b if a is None else a
-    if isinstance(a, list | tuple):
-        return [plus(x, y) for x, y in zip(a, b, strict=True)]
-    return a + b
-
-
 # --- the home -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterPartitions(Partitions):
-    """Observations with the workers of a Dask cluster."""
+    """Observations with the workers of a Dask cluster.
+
+    Blocks that follow one another lie with one worker, as many with each as it has threads for: sums of neighbours,
+    which come first, need no wire.
+    """
 
     client: Any = field(default=None, repr=False)
     rows: Sequence[Any] = field(default=(), repr=False)  # futures of Rows
     copies: dict[int, list[Any]] = field(default_factory=dict, repr=False)  # by mode: futures of Blocks
+    direct: bool = True  # can workers be talked to without the scheduler in between?
 
-    def gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None) -> tuple[Any, list[Any]]:
-        return _survived(self.client, lambda: self._gather(work, shared, mode, own))
+    def gather(
+        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None, *, keep: bool = False
+    ) -> tuple[Any, list[Any]]:
+        return _survived(self.client, lambda: self._gather(work, shared, mode, own, keep))
 
-    def _gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None) -> tuple[Any, list[Any]]:
+    def _gather(
+        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None, keep: bool
+    ) -> tuple[Any, list[Any]]:
+        from dask.sizeof import sizeof
+
         client = self.client
-        blocks = self._blocks(mode)
-        everywhere = client.scatter(shared, hash=False)  # to one worker, from which the others have it
-        each = [None] * len(blocks) if own is None else own
+        blocks, homes = self._blocks(mode)
+        if large := sizeof(shared) > SMALL:
+            shared = client.scatter(shared, hash=False, direct=self.direct)  # to one worker, from which others have it
+        each = [None] * len(blocks) if own is None else self._dealt(own, homes)
         done = [
-            client.submit(apply, work, block, everywhere, mine, pure=False)
-            for block, mine in zip(blocks, each, strict=True)
+            client.submit(tasks.apply, work, block, shared, mine, pure=False, **_at(home))
+            for block, mine, home in zip(blocks, each, homes, strict=True)
         ]
-        sums = [client.submit(take, pair, 0, pure=False) for pair in done]
-        parts = [client.submit(take, pair, 1, pure=False) for pair in done]
+        sums = [client.submit(tasks.take, pair, 0, pure=False) for pair in done]
+        parts = [client.submit(tasks.take, pair, 1, pure=False) for pair in done]
         while len(sums) > 1:  # in pairs, always the same ones: the same rounding every time
-            pairs = [client.submit(plus, a, b, pure=False) for a, b in zip(sums[::2], sums[1::2], strict=False)]
+            pairs = [client.submit(tasks.plus, a, b, pure=False) for a, b in zip(sums[::2], sums[1::2], strict=False)]
             sums = pairs + ([sums[-1]] if len(sums) % 2 else [])
-        total, *own_parts = client.gather([sums[0], *parts])
-        return total, own_parts
+        if not keep:
+            total, *own_parts = client.gather([sums[0], *parts], direct=self.direct)
+            return total, own_parts
+        total = client.gather(sums[0], direct=self.direct)
+        if large:  # what was sent for it is gone with a worker, and so is what was made of it
+            self._twice(parts)
+        return total, parts
 
-    def _blocks(self, mode: int) -> list[Any]:
+    def place(self, mode: int, A: Array) -> list[Any]:
+        """Handles (futures) of the rows of A, each with its block."""
+
+        def task() -> list[Any]:
+            parts = self._dealt(self.own(mode, A), self._blocks(mode)[1])
+            self._twice(parts)
+            return parts
+
+        return _survived(self.client, task)
+
+    def fetch(self, handles: Sequence[Any]) -> list[Any]:
+        return _survived(self.client, lambda: self.client.gather(list(handles), direct=self.direct))
+
+    def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
+        _survived(self.client, lambda: self._twice(handles))
+        return handles
+
+    @property
+    def room(self) -> float:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return min((w["memory_limit"] or math.inf for w in workers), default=math.inf)
+
+    def _twice(self, parts: Sequence[Any]) -> None:
+        """With two workers each, so that the death of one is survived."""
+        from distributed import wait
+
+        wait(parts)
+        if len(self.client.nthreads()) > 1:
+            self.client.replicate(list(parts), n=2)
+
+    def _dealt(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
+        """What each block alone is given, with it; handles are there already."""
+        from distributed import Future
+
+        if any(isinstance(v, Future) for v in (own[0] if isinstance(own[0], tuple) else own[:1])):
+            return list(own)
+        client = self.client
+
+        async def send(home: str) -> dict[int, Any]:
+            mine = [k for k, h in enumerate(homes) if h == home]
+            what = [own[k] for k in mine]
+            there = await client.scatter(what, workers=[home], hash=False, direct=self.direct, asynchronous=True)
+            return dict(zip(mine, there, strict=True))
+
+        async def send_all() -> list[dict[int, Any]]:
+            return await asyncio.gather(*map(send, dict.fromkeys(homes)))
+
+        found: dict[int, Any] = {}
+        for some in client.sync(send_all):
+            found |= some
+        return [found[k] for k in range(len(own))]
+
+    def _blocks(self, mode: int) -> tuple[list[Any], list[str]]:
+        """(futures of the blocks along a mode, the workers that have them, or shall)."""
+        client = self.client
+        alive = client.nthreads()
         if mode not in self.copies:
-            client, edges = self.client, self.edges(mode)
-            split = [client.submit(dealt, rows, mode, edges, pure=False) for rows in self.rows]
+            edges = self.edges(mode)
+            split = [client.submit(tasks.dealt, rows, mode, edges, pure=False) for rows in self.rows]
             self.copies[mode] = [
                 client.submit(
-                    joined,
-                    [client.submit(take, parts, k, pure=False) for parts in split],
+                    tasks.joined,
+                    [client.submit(tasks.take, parts, k, pure=False) for parts in split],
                     mode,
                     a,
                     b,
                     self.extract.dims,
                     pure=False,
+                    **_at(home),
                 )
-                for k, (a, b) in enumerate(pairwise(edges))
+                for k, ((a, b), home) in enumerate(zip(pairwise(edges), shares(alive, len(edges) - 1), strict=True))
             ]
-        return self.copies[mode]
+        blocks = self.copies[mode]
+        there = client.who_has(blocks)
+        planned = shares(alive, len(blocks))
+        found = [next((w for w in there.get(b.key, ()) if w in alive), p) for b, p in zip(blocks, planned, strict=True)]
+        return blocks, found
 
     def close(self) -> None:
         self.copies.clear()
+
+
+def shares(threads: Mapping[str, int], blocks: int) -> list[str]:
+    """Which worker has which block: ranges, as long as its share of all threads."""
+    if not threads:
+        msg = "no worker is there"
+        raise OSError(msg)
+    each = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+    return [each[k * len(each) // blocks] for k in range(blocks)]
+
+
+def _at(home: str) -> dict[str, Any]:
+    return {"workers": [home], "allow_other_workers": True}
+
+
+def reachable(client: Any) -> bool:
+    """Can this process talk to the workers itself? Those of some clusters are behind the scheduler."""
+    from distributed.comm import connect
+
+    async def knock(address: str) -> None:
+        comm = await connect(address, timeout=KNOCK, **client.connection_args)
+        await comm.close()
+
+    try:
+        for address in list(client.nthreads())[:1]:
+            client.sync(knock, address)
+    except (OSError, TimeoutError):
+        return False
+    return True
 
 
 def _survived(client: Any, task: Callable[[], Any]) -> Any:
@@ -239,18 +247,22 @@ class OnCluster:
         client, fitted = self.client, draw.fitted(self.count)
         dtype = np.float32 if self.exact else np.float64
         made = [
-            client.submit(rows_of, piece, number, fitted, self.shape, dtype, pure=False)
+            client.submit(tasks.rows_of, piece, number, fitted, self.shape, dtype, pure=False)
             for piece, number in zip(self.pieces, self.numbers, strict=True)
         ]
-        rows = [client.submit(take, pair, 0, pure=False) for pair in made]
-        tallies = client.gather([client.submit(take, pair, 1, pure=False) for pair in made])
+        rows = [client.submit(tasks.take, pair, 0, pure=False) for pair in made]
+        tallies = client.gather([client.submit(tasks.take, pair, 1, pure=False) for pair in made])
         tally = tallies[0]
         for other in tallies[1:]:
             tally.merge(other)
         extract, held, digest = tally.finish(self.dims, self.labels)
         threads = max(1, sum(client.nthreads().values()))
-        size = max(1, min(size_of_block, self.count // (BLOCKS * threads)))
-        return ClusterPartitions(extract, held, digest, size_of_block=size, threads=1, client=client, rows=rows)
+        inside = extract.nnz - (0 if held is None else len(held.values))
+        each = max(BLOCKS, math.ceil(inside / (size_of_block * threads)))  # blocks: as many for every thread
+        size = max(1, inside // (each * threads))
+        return ClusterPartitions(
+            extract, held, digest, size_of_block=size, threads=1, client=client, rows=rows, direct=reachable(client)
+        )
 
     def local(self) -> Iterator[Piece]:
         """The pieces, here."""
@@ -261,7 +273,7 @@ def on_cluster(
     client: Any, pieces: Sequence[Any], dims: Sequence[str] | None, shape: Sequence[int] | None = None
 ) -> OnCluster:
     """Number the labels of pieces (futures), in the order in which a single machine would."""
-    known = client.gather([client.submit(about, piece, pure=False) for piece in pieces])
+    known = client.gather([client.submit(tasks.about, piece, pure=False) for piece in pieces])
     there = [k for k in known if k is not None]
     if not there:
         msg = "the data hold no observed value: no row, or everything is missing."

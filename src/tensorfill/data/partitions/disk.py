@@ -114,7 +114,9 @@ class DiskPartitions(Partitions):
     def dtype(self) -> Any:
         return np.dtype(np.float32 if self.store.exact else np.float64)
 
-    def gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None) -> tuple[Any, list[Any]]:
+    def gather(
+        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None, *, keep: bool = False
+    ) -> tuple[Any, list[Any]]:
         self._make(mode)
         edges, total, parts = self.edges(mode), None, []
         for k, (a, b) in enumerate(itertools.pairwise(edges)):

@@ -25,7 +25,9 @@ class MemoryPartitions(Partitions):
     arrays: Arrays = field(default=(np.empty((0, 0)), np.empty(0), None), repr=False)  # of all blocks
     copies: dict[int, Arrays] = field(default_factory=dict, repr=False)  # by mode
 
-    def gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None) -> tuple[Any, list[Any]]:
+    def gather(
+        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None, *, keep: bool = False
+    ) -> tuple[Any, list[Any]]:
         total, parts = None, []
         for k, block in enumerate(self._blocks(mode)):
             summand, part = work(block, shared, None if own is None else own[k])

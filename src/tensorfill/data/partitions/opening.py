@@ -16,7 +16,7 @@ from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import budget
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions.base import Partitions, sorted_order
-from tensorfill.data.partitions.cluster import active_client, on_cluster, read_chunk, read_file, read_frame
+from tensorfill.data.partitions.cluster import active_client, on_cluster
 from tensorfill.data.partitions.disk import Filled, Tell, fill, refuse_repeats
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.pieces import (
@@ -30,6 +30,7 @@ from tensorfill.data.partitions.pieces import (
     path_like,
     pieces_of,
 )
+from tensorfill.data.partitions.tasks import read_chunk, read_file, read_frame
 from tensorfill.data.sources import FrameSource
 
 # Observations up to which everything is tried that can be: a contest on so many takes about a minute, half of it for
@@ -86,6 +87,10 @@ def opened(
         from tensorfill.data.frames import from_pandas
 
         return from_pandas(data, columns.dims, columns.value, weight=columns.weight)
+    if columns is not None and kind == "polars":
+        from tensorfill.data.polars_frames import from_polars
+
+        return from_polars(data, columns.dims, columns.value, weight=columns.weight)
     chunked = _chunked(data, kind)
     if chunked is not None and weights is None:
         return _from_chunks(data, chunked, dims, draw, tell, large)
