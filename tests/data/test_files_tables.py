@@ -464,3 +464,17 @@ def test_first_duplicate():
     assert first_duplicate(np.array([[1, 2], [2, 1], [1, 1]])) is None
     assert first_duplicate(np.array([[3, 3], [1, 2], [1, 2], [3, 3], [1, 2]])) == (1, 2)
     assert first_duplicate(np.array([[3, 3], [1, 2], [3, 3], [1, 2]])) == (0, 2)
+
+
+# --- letters of other encodings -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-8-sig"])
+def test_letters_come_back_as_they_were_encoded(tmp_path, encoding):
+    text = "Tag;Köln;Zürich\r\nMo;0,5;\r\nDi;1,5;2,5\r\n"
+    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
+    loaded = read(tmp_path / "a.csv")
+    assert loaded.labels["column"] == ["Köln", "Zürich"]
+    assert sum("Windows-1252" in note for note in loaded.notes) == (encoding == "cp1252")
+    write(tmp_path / "b.csv", np.array([[0.5, 3.5], [1.5, 2.5]]), loaded)
+    assert (tmp_path / "b.csv").read_bytes() == text.replace("0,5;", "0,5;3,5").encode(encoding)

@@ -152,3 +152,36 @@ def test_integers_of_polars_keep_their_type_and_their_digits():
     assert out.null_count().sum_horizontal().item() == 0
     with pytest.raises(TypeError, match=r"call \.collect"):
         tfl.observe(frame.lazy())
+
+
+def test_a_long_table_of_polars_comes_back_long():
+    pl = pytest.importorskip("polars")
+    big = 2**53 + 1
+    at = [(r, c) for r in range(6) for c in range(4) if KNOWN[r, c]]
+    frame = pl.DataFrame(
+        {
+            "day": [f"d{c}" for _, c in at],
+            "site": [ROWS[r] for r, _ in at],
+            "n": [big if k == 0 else r + c for k, (r, c) in enumerate(at)],
+        }
+    ).with_columns(pl.col("site").cast(pl.Categorical))
+    done = tfl.complete(frame, dims=["site", "day"], value="n", method="halrtc", max_iter=5)
+    out = done.completed
+    assert type(out) is type(done.estimate) is pl.DataFrame
+    assert (out.schema, out.height) == (frame.select("site", "day", "n").schema, 24)
+    back = frame.join(out, on=["day", "site"], how="left", suffix="_out")
+    assert back["n"].to_list() == back["n_out"].to_list()  # also beyond what a float can tell
+    assert tfl.observe(frame.pivot("day", index="site", values="n")).shape == (6, 4)
+
+
+def test_what_a_table_of_polars_must_have():
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"user": ["a", "b", None], "item": ["x", "x", "y"], "stars": [1, 2, 3]})
+    with pytest.raises(ValueError, match=r"one, \'stars\'\. For a long table name its columns: complete\(frame, dims="):
+        tfl.complete(frame)
+    with pytest.raises(ValueError, match="every row must have a label in column 'user'; 1 have none"):
+        tfl.complete(frame, dims=["user", "item"], value="stars")
+    with pytest.raises(ValueError, match=r"columns must be among .*; got 'star'"):
+        tfl.complete(frame, dims=["user", "item"], value="star")
+    with pytest.raises(TypeError, match="values must be numbers; column 'item' holds String"):
+        tfl.complete(frame.drop_nulls(), dims=["user", "stars"], value="item")

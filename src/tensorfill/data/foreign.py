@@ -1,4 +1,4 @@
-"""Arrays and tables of other libraries by way of NumPy: torch, dask, polars, scipy.sparse, pydata/sparse.
+"""Arrays of other libraries by way of NumPy: torch, dask, scipy.sparse, pydata/sparse.
 
 What goes in comes out: the completed data, the estimate and the ends of intervals are of the type of the input. What is
 absent from a sparse array may be missing or zero; that is asked for, never guessed.
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tensorfill.data.convert import from_coo, from_dense
 from tensorfill.data.memory import ask, words
 from tensorfill.data.observations import Observations
+from tensorfill.data.polars_frames import observe_polars
 from tensorfill.data.sources import cast_like
 
 Array = NDArray[Any]
@@ -87,7 +88,7 @@ def observe_foreign(
     if kind == "dask" and hasattr(data, "compute"):
         return _from_dask(data, mask, weights=weights, dims=dims)
     if kind == "polars":
-        return _from_polars(data, mask, weights=weights, dims=dims)
+        return observe_polars(data, mask, weights=weights, dims=dims)
     return None
 
 
@@ -132,69 +133,6 @@ def _from_dask(array: Any, mask: Any, **given: Any) -> Observations:
 
     mask = mask.compute() if hasattr(mask, "compute") else mask
     return _made(array.compute(), mask, back, **given)
-
-
-# --- polars -------------------------------------------------------------------------------------------------------
-
-
-def _from_polars(frame: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
-    """A table whose columns of numbers are a matrix; the others are carried along."""
-    import polars as pl
-
-    if isinstance(frame, pl.LazyFrame):
-        msg = "a polars LazyFrame holds no data yet; call .collect() first."
-        raise TypeError(msg)
-    if not isinstance(frame, pl.DataFrame):
-        msg = f"polars input must be a DataFrame; got {type(frame).__name__}."
-        raise TypeError(msg)
-    names = [c for c in frame.columns if frame[c].dtype.is_numeric() or frame[c].dtype == pl.Boolean]
-    if not names:
-        msg = f"none of the columns holds numbers; got {', '.join(frame.columns) or 'no columns'}."
-        raise TypeError(msg)
-    others = [c for c in frame.columns if c not in names]
-    columns = [_numbers(frame[c]) for c in names]
-    made = from_dense(
-        np.stack(columns, axis=1), mask, weights=weights, dims=dims or (others[0] if others else "row", "column")
-    )
-    return replace(made, source=PolarsSource(frame, tuple(names), made.source))
-
-
-def _numbers(column: Any) -> Array:
-    """As they are, or as floats with NaN for null."""
-    import polars as pl
-
-    whole = column.null_count() == 0 and not column.dtype.is_decimal()
-    return column.to_numpy() if whole else column.cast(pl.Float64).to_numpy()
-
-
-@dataclass(frozen=True, eq=False)
-class PolarsSource:
-    """A polars table in wide form; each column keeps its type."""
-
-    frame: Any
-    names: tuple[str, ...]
-    inner: Any
-
-    def only(self, kept: Array) -> Self:
-        return replace(self, inner=self.inner.only(kept))
-
-    def fill(self, estimate: Array) -> Any:
-        import polars as pl
-
-        known, columns = self.inner.known, []
-        for n, name in enumerate(self.names):
-            old = self.frame[name]
-            kind = np.dtype(bool) if old.dtype == pl.Boolean else np.dtype(float)
-            if old.dtype.is_integer():
-                kind = old.head(0).to_numpy().dtype
-            new = pl.Series(name, cast_like(estimate[:, n], kind)).cast(old.dtype)
-            columns.append(old.zip_with(pl.Series(known[:, n]), new))
-        return self.frame.with_columns(columns)
-
-    def wrap(self, estimate: Array) -> Any:
-        import polars as pl
-
-        return self.frame.with_columns([pl.Series(name, estimate[:, n]) for n, name in enumerate(self.names)])
 
 
 # --- sparse arrays ------------------------------------------------------------------------------------------------

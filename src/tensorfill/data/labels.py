@@ -37,6 +37,8 @@ def carried(obs: Observations) -> dict[str, Any]:
     if isinstance(source, XarraySource):
         da = source.da
         return {str(d): da.indexes[d] for d in da.dims if d in da.indexes}
+    if hasattr(source, "carried"):  # of polars, whose module is loaded for its tables alone
+        return dict(source.carried)
     if isinstance(source, FrameSource):
         return dict(zip(source.dims, source.labels, strict=True))
     if isinstance(source, MatrixSource):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
@@ -16,6 +17,7 @@ from tensorfill.data.formats.base import FORMATS, FileError, Format, Loaded, Req
 from tensorfill.data.memory import ask, read_bounded
 
 GZIP = b"\x1f\x8b"
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # text, though it is full of zero bytes
 
 
 def format_of(path: str | Path) -> type[Format] | None:
@@ -33,6 +35,8 @@ def sniff(head: bytes) -> type[Format] | None:
     for _, kind in FORMATS.items():
         if kind.looks(head):
             return kind
+    if head.startswith(UTF16):
+        return FORMATS["csv"]
     if not head or b"\0" in head:
         return None
     lines = [line for line in head.splitlines() if line.strip() and not line.startswith(b"#")]

@@ -10,8 +10,11 @@ are kept, and blank in new rows.
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import IO, Any, ClassVar
@@ -31,12 +34,15 @@ from tensorfill.data.formats.long import (
 )
 from tensorfill.data.formats.names import first_mode, header_note, label_note
 
+WINDOWS = "cp1252"  # what spreadsheets in the west of Europe and in America save where they do not save Unicode
+GUESSED = "the file is not UTF-8; its letters were read as Windows-1252 (cp1252). Save it as UTF-8 if they look wrong."
+CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")  # in no text
 SAMPLE = 100_000  # characters are enough to see what stands between the cells
 
 
 @FORMATS.register("csv")
 class CSV(Format):
-    """Comma, semicolon or tab separated values in UTF-8."""
+    """Comma, semicolon or tab separated values in UTF-8, UTF-16 or, where it is neither, Windows-1252."""
 
     title = "a CSV table"
     description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); may be gzipped"
@@ -48,9 +54,10 @@ class CSV(Format):
 
     def read(self, request: Request) -> Loaded:
         rows, style = _rows(request.bytes())
-        if request.dims is not None or request.value is not None:
-            return replace(read_long(rows, style, request), format=self.name)
-        return replace(read_wide(rows, style, request), format=self.name)
+        long = request.dims is not None or request.value is not None
+        loaded = (read_long if long else read_wide)(rows, style, request)
+        notes = (GUESSED,) if style["encoding"] == WINDOWS else ()
+        return replace(loaded, format=self.name, notes=(*loaded.notes, *notes))
 
     def columns(self, request: Request) -> dict[str, list[str]]:
         rows, _ = _rows(request.bytes())
@@ -67,15 +74,16 @@ class CSV(Format):
         self._write(sink, long_rows(indices, values, like), like)
 
     def _style(self, like: Loaded) -> dict[str, Any]:
-        """How to separate: as it was, or in a new table with semicolons where numbers have commas."""
+        """How to write: as it was, or in a new table with semicolons where numbers have commas."""
         if like.format == self.name:
             return like.extra["style"]
         comma = getattr(like.extra.get("notation"), "comma", False)
         return {"delimiter": ";" if comma and self.delimiter == "," else self.delimiter, "lineterminator": "\n"}
 
     def _write(self, sink: IO[bytes], rows: Iterable[Sequence[str]], like: Loaded) -> None:
-        with io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="") as text:
-            csv.writer(text, **self._style(like)).writerows(rows)
+        style = {"encoding": "utf-8", **self._style(like)}
+        with io.TextIOWrapper(io.BytesIO(), encoding=style.pop("encoding"), newline="") as text:
+            csv.writer(text, **style).writerows(rows)
             text.flush()
             sink.write(text.buffer.getbuffer())
 
@@ -92,23 +100,38 @@ class TSV(CSV):
 
 def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
     """All rows, and how they were separated."""
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        msg = f"it is not UTF-8 text (byte {error.start})."
-        raise FileError(msg) from error
+    text, encoding = _decoded(data)
     head = text.partition("\n")[0]
     delimiter = _delimiter(text)
-    style = {"delimiter": delimiter, "lineterminator": "\r\n" if head.endswith("\r") else "\n"}
+    style = {
+        "delimiter": delimiter,
+        "lineterminator": "\r\n" if head.endswith("\r") else "\n",
+        "encoding": encoding,
+    }
     rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
     if not rows:
         msg = "it holds no rows."
         raise FileError(msg)
     for k, row in enumerate(rows):
         if len(row) != len(rows[0]):
-            msg = f"row {k + 1} has {len(row)} cells, but row 1 has {len(rows[0])}."
+            cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
+            msg = f"row {k + 1} has {cells}, but row 1 has {len(rows[0])}. Give each row as many, blank where one is missing."
             raise FileError(msg)
     return rows, style
+
+
+def _decoded(data: bytes) -> tuple[str, str]:
+    """(the text, how it was encoded), to be written in the same way."""
+    marks = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+    encoding = next((name for mark, name in marks.items() if data.startswith(mark)), "utf-8")
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        if encoding == "utf-8" and not CONTROLS.search(data):
+            with contextlib.suppress(UnicodeDecodeError):
+                return data.decode(WINDOWS), WINDOWS
+        msg = f"it is neither {encoding.upper()} nor {WINDOWS} text (byte {error.start}); save it as UTF-8."
+        raise FileError(msg) from error
 
 
 def _delimiter(text: str) -> str:
