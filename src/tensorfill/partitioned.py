@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.partitions import Block, Partitions
-from tensorfill.data.partitions.base import Sized, in_unit
+from tensorfill.data.partitions.base import Batch, Sized, in_unit
 from tensorfill.data.partitions.placed import Placed
 from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.models import MODELS
@@ -65,6 +65,12 @@ def value_and_pullback(block: Block, shared: Evaluation, own: Array) -> tuple[li
     value, grads = layout.value_and_pullback(entrywise, factors)
     mine = np.array(grads[block.mode])
     return [value, [None if n == block.mode else G for n, G in enumerate(grads)]], mine
+
+
+def some_and_pullback(block: Block, shared: Evaluation, own: Array) -> tuple[list[Any], Array]:
+    """The same, with the number of observations."""
+    total, mine = value_and_pullback(block, shared, own)
+    return [*total, len(block.values)], mine
 
 
 def value_alone(block: Block, shared: Evaluation, own: Array) -> tuple[float, None]:
@@ -175,10 +181,10 @@ class Partitioned(Problem):
         x[order] = np.concatenate(self.partitions.gather(model_at, shared, main, own)[1])
         return x
 
-    def _gather(self, work: Any, factors: Sequence[Array]) -> tuple[Any, list[Any]]:
+    def _gather(self, work: Any, factors: Sequence[Array], batch: Batch | None = None) -> tuple[Any, list[Any]]:
         main, far = self.partitions.main, factors[self.partitions.main]
         own = far.parts if isinstance(far, Placed) else self.partitions.own(main, far)
-        return self.partitions.gather(work, self.evaluation(factors, main), main, own)
+        return self.partitions.gather(work, self.evaluation(factors, main), main, own, batch=batch)
 
     def evaluation(self, factors: Sequence[Array], mode: int) -> Evaluation:
         """What blocks along `mode` must know."""
@@ -194,8 +200,25 @@ class Partitioned(Problem):
         rough = 0.0 if p is None or p.nonsmooth is None else p.nonsmooth.value(factors[mode])
         return value - rough, grads[mode]
 
+    def stochastic(
+        self, factors: Sequence[Array], batch: int, step: int, rng: np.random.Generator
+    ) -> tuple[float, list[Array]]:
+        """From the share of every block in one of the batches that all observations are dealt into: each batch once,
+        in an order of its own, before any comes again.
+        """
+        parts, factors = self.partitions, self.check_factors(factors)
+        count = max(1, round(parts.nnz / batch))
+        turn = np.random.default_rng([step // count, count]).permutation(count)[step % count]
+        (value, grads, size), mine = self._gather(some_and_pullback, factors, Batch(int(turn), count))
+        grads = list(grads)
+        grads[parts.main] = np.concatenate(mine)
+        scale = parts.nnz / max(size, 1)
+        for G in grads:
+            G *= G.dtype.type(scale)
+        return scale * float(value) + self._l2(factors), self._add_smooth(grads, factors)
+
     def value_and_grad_batch(self, factors: Sequence[Array], chosen: Array) -> tuple[float, list[Array]]:
-        msg = "batches are drawn from observations in memory; got some in blocks. Use batch=None."
+        msg = "observations in blocks have no numbers to choose by; got some in blocks. Use `stochastic`."
         raise ValueError(msg)
 
     def fingerprint(self) -> str:

@@ -165,6 +165,13 @@ class Problem:
             grad = grad + p.smooth.grad(factors[mode])
         return total + self._l2(factors, smooth_in=mode), grad
 
+    def stochastic(
+        self, factors: Sequence[Array], batch: int, step: int, rng: np.random.Generator
+    ) -> tuple[float, list[Array]]:
+        """An unbiased estimate of `value_and_grad` from about `batch` observations, others at every step."""
+        chosen = rng.choice(self.observations.nnz, size=batch, replace=False)
+        return self.value_and_grad_batch(factors, np.sort(chosen))
+
     def value_and_grad_batch(self, factors: Sequence[Array], chosen: Array) -> tuple[float, list[Array]]:
         """An unbiased estimate of `value_and_grad` from the observations `chosen` (sorted positions) alone."""
         part = self.on(self.observations.subset(chosen))

@@ -82,6 +82,7 @@ def workers_and_memory_agree(frame):
     assert other == pytest.approx(value, rel=1e-12)
     for G, H in zip(grads, others, strict=True):
         np.testing.assert_allclose(H, G, rtol=1e-10, atol=1e-10 * np.abs(G).max())
+    assert two.stochastic(start, 500, 1, rng)[0] == pytest.approx(one.stochastic(start, 500, 1, rng)[0], rel=1e-12)
     states = []
     for problem in (one, two, kept):
         state = Newton().init(problem, start, rng)

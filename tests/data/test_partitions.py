@@ -14,7 +14,7 @@ from tensorfill.data.atomic import HOST
 from tensorfill.data.formats import FileError
 from tensorfill.data.memory import limited
 from tensorfill.data.partitions import Extract, Partitions
-from tensorfill.data.partitions.base import cut_rows, lots
+from tensorfill.data.partitions.base import Batch, cut_rows, lots
 from tensorfill.data.partitions.corner import corner
 from tensorfill.data.partitions.disk import PREFIX, Store, fill, sweep
 from tensorfill.data.partitions.draw import Draw
@@ -108,6 +108,35 @@ def test_tied_and_careful_steps_in_blocks_never_raise_the_objective(rng):
         for A, B in zip(there, factors, strict=True):
             np.testing.assert_allclose(np.asarray(A), B, rtol=1e-8, atol=1e-10)
         before = after
+
+
+@pytest.mark.parametrize("size", [40, 10**6])
+def test_batches_are_the_same_in_every_home_and_each_comes_once(size, rng):
+    obs = some(rng, weighted=True)
+    start = [rng.uniform(0.5, 1.5, (n, 3)) for n in SHAPE]
+    settings = dict(prior="poisson", dtype=np.float64, quiet=True)
+    whole, grads = tfl.Problem(obs, 3, **settings).value_and_grad(start)
+    steps = []
+    for parts in homes(obs, rng, size):
+        problem = Partitioned.on_blocks(parts, 3, **settings)
+        steps.append([problem.stochastic(start, 75, step, rng) for step in range(4)])  # of 300: four batches
+        sizes = [
+            parts.gather(lambda block, shared, own: (len(block.values), None), None, 0, batch=Batch(k, 4))[0]
+            for k in np.random.default_rng([0, 4]).permutation(4)
+        ]
+        assert sum(sizes) == 300
+        assert min(sizes) > 40
+        share = np.array(sizes) / 300
+        assert share @ [value for value, _ in steps[-1]] == pytest.approx(whole, rel=1e-12)
+        for n in range(3):
+            mean = sum(s * G[n] for s, (_, G) in zip(share, steps[-1], strict=True))
+            np.testing.assert_allclose(mean, grads[n], rtol=1e-10, atol=1e-10 * np.abs(grads[n]).max())
+        assert problem.stochastic(start, 75, 4, rng)[0] != problem.stochastic(start, 75, 5, rng)[0]
+        parts.close()
+    for (value, G), (other, H) in zip(*steps, strict=True):
+        assert other == pytest.approx(value, rel=1e-12)
+        for a, b in zip(G, H, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
 def test_normal_equations_of_short_modes_come_some_rows_at_a_time(rng, monkeypatch):

@@ -64,18 +64,16 @@ class Adam(Solver):
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
-        value, grads = self._gradient(problem, start, rng)
+        value, grads = self._gradient(problem, start, 0, rng)
         zeros = [np.zeros_like(A) for A in start]
         return State(self._pack(start, grads, zeros, zeros), {"k": 0, "unit": unit(problem), "first": value}, value)
 
     def _gradient(
-        self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator
+        self, problem: Problem, factors: Sequence[Array], k: int, rng: np.random.Generator
     ) -> tuple[float, list[Array]]:
-        nnz = problem.observations.nnz
-        if self.batch is None or self.batch >= nnz:
+        if self.batch is None or self.batch >= problem.observations.nnz:
             return problem.value_and_grad(factors)
-        chosen = np.sort(rng.choice(nnz, size=self.batch, replace=False))
-        return problem.value_and_grad_batch(factors, chosen)
+        return problem.stochastic(factors, self.batch, k, rng)
 
     @staticmethod
     def _pack(A: Sequence[Array], G: Sequence[Array], M: Sequence[Array], V: Sequence[Array]) -> dict[str, Array]:
@@ -106,7 +104,7 @@ class Adam(Solver):
             new.append(np.clip(root, low, high, out=root) if np.isfinite(low) or np.isfinite(high) else root)
             M.append(m)
             V.append(v)
-        value, G_new = self._gradient(problem, new, rng)
+        value, G_new = self._gradient(problem, new, k, rng)
         return State(self._pack(new, G_new, M, V), {**state.numbers, "k": k}, value)
 
     def done(self, state: State, previous: State | None) -> Status | None:

@@ -13,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,16 @@ from tensorfill.data.partitions.extract import Extract
 Array = NDArray[Any]
 
 BLOCK = 2**22  # observations in a block: 64 MB of a tensor of three modes
+BATCHES = 2**32 + 1  # a seed of `lots` that no draw has
 # (block, what all blocks share, what this one alone is given) -> (what is added up, what is this block's own)
 Work = Callable[["Block", Any, Any], tuple[Any, Any]]
+
+
+class Batch(NamedTuple):
+    """One of `of` random parts of all observations, of about one size: the same ones in every home."""
+
+    number: int
+    of: int
 
 
 class Sized:
@@ -69,6 +77,35 @@ class Block(Sized):
         out = np.array(self.indices)
         out[:, self.mode] += self.first
         return out
+
+
+@dataclass(frozen=True, eq=False)
+class Shuffled(Sized):
+    """A block in the order of batches, within each sorted as before: batch k is edges[k] ... edges[k + 1]."""
+
+    mode: int
+    first: int
+    rows: int
+    indices: Array
+    values: Array
+    weights: Array | None
+    edges: Array
+
+    def batch(self, number: int) -> Block:
+        """What the block has of a batch."""
+        part = slice(int(self.edges[number]), int(self.edges[number + 1]))
+        indices, weights = self.indices[part], None if self.weights is None else self.weights[part]
+        return block_of(indices, self.values[part], weights, self.mode, self.first, self.rows)
+
+
+def shuffled(block: Block, batches: int) -> Shuffled:
+    """The block in the order of so many batches, to which observations belong by their coordinates alone."""
+    which = (lots(block.coordinates(), BATCHES) % np.uint64(batches)).astype(np.uint16 if batches < 2**16 else np.int64)
+    order = np.argsort(which, kind="stable")
+    edges = np.searchsorted(which[order], np.arange(batches + 1))
+    weights = None if block.weights is None else block.weights[order]
+    rows = len(block.starts) - 1
+    return Shuffled(block.mode, block.first, rows, block.indices[order], block.values[order], weights, edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +168,19 @@ class Partitions(ABC):
 
     @abstractmethod
     def gather(
-        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None, *, keep: bool = False
+        self,
+        work: Work,
+        shared: Any,
+        mode: int,
+        own: Sequence[Any] | None = None,
+        *,
+        keep: bool = False,
+        batch: Batch | None = None,
     ) -> tuple[Any, list[Any]]:
         """`work` on every block of the copy along `mode`: (the sum of the first results, all of the second).
 
         With `keep` the second results stay where their blocks are, and handles of them come back, which may be given
-        as `own` again, alone or in tuples.
+        as `own` again, alone or in tuples. With `batch` every block is what it has of that batch.
         """
 
     def place(self, mode: int, A: Array) -> list[Any]:
@@ -225,5 +269,10 @@ def sorted_order(indices: Array, mode: int) -> Array:
 def make_block(indices: Array, values: Array, weights: Array | None, mode: int, first: int, rows: int) -> Block:
     """A block from sorted coordinates, (n, N) in the whole tensor; the indices given are changed."""
     indices[:, mode] -= first
+    return block_of(indices, values, weights, mode, first, rows)
+
+
+def block_of(indices: Array, values: Array, weights: Array | None, mode: int, first: int, rows: int) -> Block:
+    """A block from sorted coordinates, (n, N), counted from `first` along its mode."""
     starts = np.searchsorted(indices[:, mode], np.arange(rows + 1)).astype(np.int64)
     return Block(mode, first, indices, values, weights, starts)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.partitions import tasks
-from tensorfill.data.partitions.base import BLOCK, Partitions, Work
+from tensorfill.data.partitions.base import BLOCK, Batch, Partitions, Work, shuffled
 from tensorfill.data.partitions.disk import ask_lengths, check_length
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.labels import Numbering
@@ -66,25 +66,35 @@ class ClusterPartitions(Partitions):
     client: Any = field(default=None, repr=False)
     rows: Sequence[Any] = field(default=(), repr=False)  # futures of Rows
     copies: dict[int, list[Any]] = field(default_factory=dict, repr=False)  # by mode: futures of Blocks
+    batches: dict[tuple[int, int], list[Any]] = field(default_factory=dict, repr=False)  # futures of Shuffled
     direct: bool = True  # can workers be talked to without the scheduler in between?
 
     def gather(
-        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None, *, keep: bool = False
+        self,
+        work: Work,
+        shared: Any,
+        mode: int,
+        own: Sequence[Any] | None = None,
+        *,
+        keep: bool = False,
+        batch: Batch | None = None,
     ) -> tuple[Any, list[Any]]:
-        return _survived(self.client, lambda: self._gather(work, shared, mode, own, keep))
+        return _survived(self.client, lambda: self._gather(work, shared, mode, own, keep, batch))
 
     def _gather(
-        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None, keep: bool
+        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None, keep: bool, batch: Batch | None
     ) -> tuple[Any, list[Any]]:
         from dask.sizeof import sizeof
 
         client = self.client
         blocks, homes = self._blocks(mode)
+        if batch is not None:
+            blocks = self._shuffled(mode, batch.of, blocks, homes)
         if large := sizeof(shared) > SMALL:
             shared = client.scatter(shared, hash=False, direct=self.direct)  # to one worker, from which others have it
         each = [None] * len(blocks) if own is None else self._dealt(own, homes)
         done = [
-            client.submit(tasks.apply, work, block, shared, mine, pure=False, **_at(home))
+            client.submit(tasks.apply, work, block, shared, mine, batch, pure=False, **_at(home))
             for block, mine, home in zip(blocks, each, homes, strict=True)
         ]
         sums = [client.submit(tasks.take, pair, 0, pure=False) for pair in done]
@@ -178,8 +188,18 @@ class ClusterPartitions(Partitions):
         found = [next((w for w in there.get(b.key, ()) if w in alive), p) for b, p in zip(blocks, planned, strict=True)]
         return blocks, found
 
+    def _shuffled(self, mode: int, batches: int, blocks: Sequence[Any], homes: Sequence[str]) -> list[Any]:
+        if (mode, batches) not in self.batches:
+            self.batches.clear()  # one number of batches at a time is enough
+            self.batches[mode, batches] = [
+                self.client.submit(shuffled, block, batches, pure=False, **_at(home))
+                for block, home in zip(blocks, homes, strict=True)
+            ]
+        return self.batches[mode, batches]
+
     def close(self) -> None:
         self.copies.clear()
+        self.batches.clear()
 
 
 def shares(threads: Mapping[str, int], blocks: int) -> list[str]:

@@ -25,7 +25,18 @@ from numpy.typing import NDArray
 from tensorfill.data.atomic import HOST, lives
 from tensorfill.data.formats.base import FileError
 from tensorfill.data.memory import ask, words
-from tensorfill.data.partitions.base import BLOCK, Block, Partitions, Work, add, make_block, sorted_order
+from tensorfill.data.partitions.base import (
+    BLOCK,
+    Batch,
+    Block,
+    Partitions,
+    Work,
+    add,
+    block_of,
+    make_block,
+    shuffled,
+    sorted_order,
+)
 from tensorfill.data.partitions.draw import Draw, Tally
 from tensorfill.data.partitions.labels import Numbering
 from tensorfill.data.partitions.pieces import Piece
@@ -109,18 +120,26 @@ class DiskPartitions(Partitions):
     store: Store = field(default=None, repr=False)  # type: ignore[assignment]  # always given
     copies: set[int] = field(default_factory=set, repr=False)
     tell: Tell | None = field(default=None, repr=False)
+    batches: dict[str, Array] = field(default_factory=dict, repr=False)  # parts of the store and their edges
 
     @property
     def dtype(self) -> Any:
         return np.dtype(np.float32 if self.store.exact else np.float64)
 
     def gather(
-        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None, *, keep: bool = False
+        self,
+        work: Work,
+        shared: Any,
+        mode: int,
+        own: Sequence[Any] | None = None,
+        *,
+        keep: bool = False,
+        batch: Batch | None = None,
     ) -> tuple[Any, list[Any]]:
         self._make(mode)
         edges, total, parts = self.edges(mode), None, []
         for k, (a, b) in enumerate(itertools.pairwise(edges)):
-            block = self._block(mode, k, a, b)
+            block = self._block(mode, k, a, b) if batch is None else self._batch(mode, k, a, b, batch)
             summand, part = work(block, shared, None if own is None else own[k])
             total = add(total, summand)
             parts.append(part)
@@ -128,6 +147,16 @@ class DiskPartitions(Partitions):
 
     def _block(self, mode: int, k: int, a: int, b: int) -> Block:
         return make_block(*self.store.read(f"m{mode}-{k}", values=self.dtype), mode, a, b - a)
+
+    def _batch(self, mode: int, k: int, a: int, b: int, batch: Batch) -> Block:
+        """What block k has of a batch: shuffled and written when it is first asked for, of which a part is read."""
+        name = f"b{mode}-{batch.of}-{k}"
+        if name not in self.batches:
+            made = shuffled(self._block(mode, k, a, b), batch.of)
+            self.store.write(name, made.indices, made.values, made.weights)
+            self.batches[name] = made.edges
+        start, stop = (int(e) for e in self.batches[name][batch.number : batch.number + 2])
+        return block_of(*self.store.read(name, start, stop - start, self.dtype), mode, a, b - a)
 
     def _make(self, mode: int) -> None:
         """The copy along `mode`: rows dealt out to blocks, then each block sorted."""

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
-from tensorfill.data.partitions.base import BLOCK, Block, Partitions, Work, add, sorted_order
+from tensorfill.data.partitions.base import (
+    BLOCK,
+    Batch,
+    Block,
+    Partitions,
+    Shuffled,
+    Work,
+    add,
+    shuffled,
+    sorted_order,
+)
 from tensorfill.data.partitions.draw import Draw, Tally
 
 Array = NDArray[Any]
@@ -24,16 +34,33 @@ class MemoryPartitions(Partitions):
 
     arrays: Arrays = field(default=(np.empty((0, 0)), np.empty(0), None), repr=False)  # of all blocks
     copies: dict[int, Arrays] = field(default_factory=dict, repr=False)  # by mode
+    batches: dict[tuple[int, int], list[Shuffled]] = field(default_factory=dict, repr=False)  # by mode and number
 
     def gather(
-        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None, *, keep: bool = False
+        self,
+        work: Work,
+        shared: Any,
+        mode: int,
+        own: Sequence[Any] | None = None,
+        *,
+        keep: bool = False,
+        batch: Batch | None = None,
     ) -> tuple[Any, list[Any]]:
         total, parts = None, []
-        for k, block in enumerate(self._blocks(mode)):
+        blocks = (
+            self._blocks(mode) if batch is None else [b.batch(batch.number) for b in self._shuffled(mode, batch.of)]
+        )
+        for k, block in enumerate(blocks):
             summand, part = work(block, shared, None if own is None else own[k])
             total = add(total, summand)
             parts.append(part)
         return total, parts
+
+    def _shuffled(self, mode: int, batches: int) -> list[Shuffled]:
+        if (mode, batches) not in self.batches:
+            self.batches.clear()  # one number of batches at a time is enough
+            self.batches[mode, batches] = [shuffled(block, batches) for block in self._blocks(mode)]
+        return self.batches[mode, batches]
 
     def _blocks(self, mode: int) -> list[Block]:
         indices, values, weights = self._copy(mode)
@@ -61,6 +88,7 @@ class MemoryPartitions(Partitions):
 
     def close(self) -> None:
         self.copies.clear()
+        self.batches.clear()
 
 
 def _counted_from(indices: Array, mode: int, first: int) -> Array:

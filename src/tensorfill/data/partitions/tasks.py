@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.partitions.base import Block, Work, make_block, sorted_order
+from tensorfill.data.partitions.base import Batch, Block, Shuffled, Work, make_block, sorted_order
 from tensorfill.data.partitions.disk import check_piece, refuse_repeats
 from tensorfill.data.partitions.draw import Draw, Tally
 from tensorfill.data.partitions.labels import Numbering
@@ -99,9 +99,9 @@ def joined(parts: Sequence[Rows], mode: int, first: int, last: int, dims: Sequen
     return make_block(where, values[order], None if weights is None else weights[order], mode, first, last - first)
 
 
-def apply(work: Work, block: Block, shared: Any, own: Any) -> tuple[Any, Any]:
-    """The work on a block: a function of this module, which every worker can find."""
-    return work(block, shared, own)
+def apply(work: Work, block: Block | Shuffled, shared: Any, own: Any, batch: Batch | None) -> tuple[Any, Any]:
+    """The work on a block, or on what it has of a batch."""
+    return work(block if isinstance(block, Block) else block.batch(batch.number), shared, own)  # type: ignore[union-attr]
 
 
 def take(pair: Any, k: int) -> Any:
