@@ -159,8 +159,9 @@ def _in_blocks(parts: Partitions, recipe: Method, run: Run, fold: Any, error_bar
     try:
         _refuse_in_blocks(parts, recipe, fold, error_bars)
         return recipe.complete_blocks(parts, run)  # type: ignore[attr-defined]
-    finally:
+    except BaseException:
         parts.close()
+        raise
 
 
 def _refuse_in_blocks(parts: Partitions, recipe: Method, fold: Any, error_bars: float | None) -> None:
@@ -201,11 +202,11 @@ def _completed(obs: Observations, recipe: Method, run: Run, error_bars: float | 
 
 def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -> None:
     """Refuse settings that the method does not have, or of a form that none can use."""
-    known = settings_of(cls)
+    known, own = settings_of(cls), complete.__kwdefaults__ or {}
     for key in settings:
         if key not in known:
             among = f"must be among {', '.join(known)}" if known else "must be left out: it has none"
-            msg = f"settings of method {name!r} {among}; got {key!r}.{did_you_mean(key, known)}"
+            msg = f"settings of method {name!r} {among}; got {key!r}.{did_you_mean(key, [*known, *own])}"
             raise TypeError(msg)
     smooth = settings.get("smooth")
     if smooth is not None and not isinstance(smooth, Mapping) and not cls.learns_smooth:

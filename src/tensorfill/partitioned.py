@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.partitions import Block, Partitions
-from tensorfill.data.partitions.base import Batch, Sized, in_unit
+from tensorfill.data.partitions.base import Sized, in_unit
+from tensorfill.data.partitions.batches import Batch
 from tensorfill.data.partitions.placed import Placed
 from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.models import MODELS

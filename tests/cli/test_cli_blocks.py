@@ -40,9 +40,11 @@ def test_a_pattern_of_files_becomes_a_model_and_answers(parts, tmp_path):
     assert list(got.columns) == ["user", "item", "stars"]
     np.testing.assert_allclose(got.stars, [parts[5, 3], parts[59, 39]], atol=0.3)
     np.testing.assert_array_equal(got.stars, done.at({"user": ["u5", "u59"], "item": [3, 39]}))
-    pd.DataFrame({"item": [3], "user": ["u5"]}).to_csv("wanted.csv", index=False)
+    given = pd.read_parquet("0.parquet")[:5]  # what is known comes back as it was given
+    pd.concat([pd.DataFrame({"item": [3], "user": ["u5"]}), given]).to_csv("wanted.csv", index=False)
     assert run("[0-9].parquet", "-o", "out.csv", "--at", "wanted.csv", "--rank", "2") == 0
     assert pd.read_csv("out.csv").stars[0] == pytest.approx(got.stars[0])
+    np.testing.assert_array_equal(pd.read_csv("out.csv").stars[1:], given.stars)
     assert not list(tmp_path.glob("*.at.*.tmp"))
 
 

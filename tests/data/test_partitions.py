@@ -14,7 +14,8 @@ from tensorfill.data.atomic import HOST
 from tensorfill.data.formats import FileError
 from tensorfill.data.memory import limited
 from tensorfill.data.partitions import Extract, Partitions
-from tensorfill.data.partitions.base import Batch, cut_rows, lots
+from tensorfill.data.partitions.base import cut_rows, lots
+from tensorfill.data.partitions.batches import Batch
 from tensorfill.data.partitions.corner import corner
 from tensorfill.data.partitions.disk import PREFIX, Store, fill, sweep
 from tensorfill.data.partitions.draw import Draw
@@ -453,10 +454,24 @@ def test_complete_on_files_larger_than_everything_can_be_tried_on(ratings, tmp_p
     best = done.top(3, mode="item")
     row = users.index("u007")
     assert set(best.labels[row]) & set(np.argsort(-X[7])[:3])
-    with pytest.raises(MemoryError, match="not kept with its answer"):
-        done.completed
+    i, stars = np.array([users.index(u) for u in frame.user]), frame.stars.to_numpy()
+    full = done.completed  # a small tensor: what is known comes back, set aside or not, bit for bit
+    np.testing.assert_array_equal(full[i, frame.item], stars)
+    seen = np.zeros(X.shape, dtype=bool)
+    seen[i, frame.item] = True
+    np.testing.assert_array_equal(full[~seen], done.estimate[~seen])
+    np.testing.assert_array_equal(done.at(frame[["user", "item"]], known=True), stars)
+    assert not seen[np.arange(len(users))[:, None], best.indices].any()
+    everywhere = done.top(3, mode="item", new=False, at=[7, 7, 0])
+    np.testing.assert_array_equal(everywhere.indices[0], everywhere.indices[1])
+    np.testing.assert_array_equal(everywhere.indices[0], np.argsort(-done.estimate[7])[:3])
+    np.testing.assert_array_equal(done.top(3, mode="item", at=[7, 7, 0]).indices, best.indices[[7, 7, 0]])
     done.save(tmp_path / "model.npz")
     again = tfl.Completion.load(tmp_path / "model.npz")
+    for gone in (lambda: again.completed, lambda: again.at(wanted, known=True), lambda: again.top(3, "item", new=True)):
+        with pytest.raises(MemoryError, match="are with the run alone, not with a copy of it or in a file"):
+            gone()
+    np.testing.assert_array_equal(again.top(3, mode="item").indices[7], everywhere.indices[0])
     np.testing.assert_array_equal(again.at(wanted), got)
     assert again.observations.nnz == len(frame)
     with pytest.raises(ValueError, match="got 'nobody', which the data do not have"):

@@ -50,10 +50,11 @@ def run(out_dir: str | Path, quick: bool = False, skipped: list[str] | None = No
 
     What is not installed is left out, with a sentence in `skipped`.
     """
-    from tensorfill.bench import speed_fused, speed_models, speed_ratings  # these import Numba
+    from tensorfill.bench import speed_fused, speed_models, speed_peers, speed_ratings  # these import Numba
 
+    skipped = [] if skipped is None else skipped
     rows = [*picture(quick), *sparse(quick), *speed_models.measure(quick), *decompositions(quick), *start_up(quick)]
-    rows += [*speed_fused.measure(quick), *speed_ratings.measure(quick, [] if skipped is None else skipped)]
+    rows += [*speed_fused.measure(quick), *speed_peers.measure(quick, skipped), *speed_ratings.measure(quick, skipped)]
     target = Path(out_dir) / "speed.csv"
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target, "w") as file:

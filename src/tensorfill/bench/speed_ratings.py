@@ -34,7 +34,7 @@ RIDGE = 4.0  # of 1, 4 and 10 the one with the least held-out error, for ours an
 SWEEPS = 15  # at most; a run ends when one more gains less than ENOUGH of the error
 ENOUGH = 1e-3
 SAME = 1.002  # errors that close are the same
-THEIR_SWEEPS = (3, 6, 12)  # of packages that show their answer at the end alone: a run for each
+THEIR_SWEEPS = (6, 12, 24, 48)  # of packages that show their answer at the end alone: a run for each
 
 
 def measure(quick: bool, skipped: list[str]) -> Iterator[Row]:

@@ -89,7 +89,7 @@ def refuse_unused(given: Given) -> None:
 def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> Completion:
     """Fill what is asked for later: the answer is a model."""
     refuse_unused(given)
-    began = time.monotonic()
+    began, whole = time.monotonic(), parts
     prior, units, parts = in_its_units(parts, given)
     choice, tried, facts, start, stopped = choose(parts, prior, given, run)
     problem = Partitioned.on_blocks(
@@ -109,8 +109,9 @@ def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> C
     factors = [np.asarray(A) for A in mended(problem, choice.smooth)(outcome.state.factors)]
     problem = replace(problem, kept=False, quiet=True)  # they are here now
     held = parts.held
+    whole.settle()
     return Completion(
-        observations=replace(parts.extract, values=_given_values(parts)),
+        observations=replace(whole.extract, blocks=whole),
         method=method,
         status=Status.INTERRUPTED if stopped else outcome.status,
         history=outcome.history,
@@ -120,12 +121,6 @@ def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> C
         tried=tried,
         held_out=np.nan if held is None else mean_loss(problem, factors, held),
         error=np.nan if held is None else rms_error(problem, factors, held) * parts.spread,
-    )
-
-
-def _given_values(parts: Partitions) -> Array:
-    return (
-        parts.extract.values * parts.spread + parts.shift if parts.spread != 1 or parts.shift else parts.extract.values
     )
 
 

@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ def run(job: Job, settings: dict[str, Any]) -> int:
             with naming(job.out, "write"):
                 done.save(job.out)
         if job.at is not None:
-            rows = write_at(done.at, done.observations, job.at, target, job.value or "value")
+            rows = write_at(partial(done.at, known=True), done.observations, job.at, target, job.value or "value")
             notes = [*notes, f"{rows:,} answers are in {target}"]
         elif not job.out.lower().endswith(MODEL):
             _write_all(done, job.out)

@@ -203,6 +203,17 @@ class Observations:
         out[self.flat] = True
         return out.reshape(self.shape)
 
+    def paste(self, out: Array) -> None:
+        """Write the observed values into `out`, full shape."""
+        out.reshape(-1)[self.flat] = self.values
+
+    def at(self, where: Array) -> Array:
+        """The observed values at the coordinates (k, N), NaN where there are none: (k,)."""
+        from tensorfill.data.formats.base import match_rows
+
+        found = match_rows(self.indices, where, self.shape)
+        return np.where(found >= 0, self.values[found], np.nan)
+
     def dense(self, fill: float = np.nan, dtype: Any = None) -> Array:
         """The tensor with `fill` where nothing was observed, full shape."""
         self._refuse_huge("a dense copy")

@@ -91,8 +91,12 @@ class Completion:
         if obs.source is not None:
             return obs.source.fill(filled)
         out = np.array(filled, dtype=obs.values.dtype)
-        out.reshape(-1)[obs.flat] = obs.values
+        obs.paste(out)
         return out
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """`completed` as a plain array: numpy.asarray(done)."""
+        return np.array(self.completed, dtype=dtype)
 
     def unfolded(self, obs: Observations, mode: int, codes: Array) -> Completion:
         """The same run, of data that were folded along `mode` for it: an answer for `obs`, as they were before."""
@@ -109,9 +113,10 @@ class Completion:
         """The same run with its estimate refined to X, full shape; the factors stay those of the fit behind it."""
         return replace(self, answer=Filled(X, factors_of(self.answer)))
 
-    def at(self, indices: Any) -> Array:
+    def at(self, indices: Any, *, known: bool = False) -> Array:
         """The estimate at the coordinates (k, N), without forming the whole tensor: (k,). Of data with labels also by
-        them, one column for each dimension: a table, or {"user": [...], "item": [...]}.
+        them, one column for each dimension: a table, or {"user": [...], "item": [...]}. `known`: what is known comes
+        back as it was given, as in `completed`.
         """
         obs = self.observations
         if isinstance(indices, Mapping) or hasattr(indices, "columns"):
@@ -127,15 +132,18 @@ class Completion:
             first = tuple(int(i) for i in where[outside[0]])
             msg = f"indices must lie inside shape {shape}; got {first} in row {int(outside[0])}."
             raise ValueError(msg)
-        if len(where) <= AT_ONCE:
-            return self.answer.at(where)
-        return np.concatenate([self.answer.at(where[k : k + AT_ONCE]) for k in range(0, len(where), AT_ONCE)])
+        parts = [where[k : k + AT_ONCE] for k in range(0, len(where), AT_ONCE)] or [where]
+        out = np.concatenate([self.answer.at(part) for part in parts])
+        if not known:
+            return out
+        given = np.concatenate([obs.at(part) for part in parts])
+        return np.where(np.isnan(given), out, given)
 
     def top(self, k: int, mode: int | str, *, at: ArrayLike | None = None, new: bool | None = None) -> Top:
         """Of every row the k entries along `mode` with the largest estimate: done.top(10, mode="item") for each user.
 
         at : which rows, their coordinates along all other modes, (rows, N - 1); of a matrix by default all
-        new : leave out what is known? By default where it is known: after a run on blocks it is not
+        new : leave out what is known? By default where that is there: not in a run on blocks that was read from a file
         """
         return top(self, k, mode, at, new)
 

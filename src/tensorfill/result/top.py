@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.data.formats.base import match_rows
 from tensorfill.data.labels import carried
 from tensorfill.data.partitions import Extract
+from tensorfill.data.partitions.known import within
 from tensorfill.models import CP
 from tensorfill.result.answer import Factors
 
@@ -45,21 +46,17 @@ def top(done: Completion, k: int, mode: int | str, at: ArrayLike | None, new: bo
         msg = f"new must be True, False or None; got {new!r}."
         raise TypeError(msg)
     if new is None:
-        new = not isinstance(obs, Extract)
-    elif new and isinstance(obs, Extract):
-        msg = (
-            "the known entries of a run on blocks are not kept with its answer, and cannot be left out; use new=False."
-        )
-        raise ValueError(msg)
+        new = not isinstance(obs, Extract) or obs.blocks is not None
     k = min(int(k), length)
     rows = _rows(done, n, at)
     indices, values = np.full((len(rows), k), -1), np.full((len(rows), k), np.nan)
     step = max(1, CHUNK // length)
+    known = _known(done, n, rows) if new else None
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         X = _estimates(done, n, part)
-        if new:
-            X = np.where(_known(done, n, part), -np.inf, X)
+        if known is not None:
+            X = known.leave_out(X, start)
         best = np.argpartition(-X, k - 1, axis=1)[:, :k]
         value = np.take_along_axis(X, best, axis=1)
         order = np.argsort(-value, axis=1, kind="stable")
@@ -124,7 +121,33 @@ def _estimates(done: Completion, n: int, rows: Array) -> Array:
     return units.level[i, None] + units.scale[i, None] * X
 
 
-def _known(done: Completion, n: int, rows: Array) -> NDArray[np.bool_]:
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known in some rows: of row i the indices[starts[i] : starts[i + 1]] along the mode."""
+
+    starts: Array
+    indices: Array
+    which: Array  # of every row asked for, where it is here: rows may be asked for twice
+
+    def leave_out(self, X: Array, first: int) -> Array:
+        """X (rows, I_n), of the rows from `first` on, with -inf where something is known."""
+        here = self.which[first : first + len(X)]
+        counts = self.starts[here + 1] - self.starts[here]
+        row = np.repeat(np.arange(len(X)), counts)
+        at = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts) + self.starts[here][row]
+        out = np.array(X)
+        out[row, self.indices[at]] = -np.inf
+        return out
+
+
+def _known(done: Completion, n: int, rows: Array) -> Known:
     obs = done.observations
-    where = _coordinates(n, rows, obs.shape[n])
-    return (match_rows(obs.indices, where, obs.shape) >= 0).reshape(len(rows), obs.shape[n])
+    different, which = np.unique(rows, axis=0, return_inverse=True)
+    if isinstance(obs, Extract):
+        row, index = obs.all.known_in(n, different)
+    else:
+        lengths = tuple(length for m, length in enumerate(obs.shape) if m != n)
+        row, index = within(obs.indices, n, different, lengths)
+    order = np.argsort(row, kind="stable")
+    starts = np.searchsorted(row[order], np.arange(len(different) + 1))
+    return Known(starts, index[order], which.reshape(-1))

@@ -11,29 +11,25 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions.extract import Extract
+from tensorfill.data.partitions.known import all_of, in_rows, values_at, within
+
+if TYPE_CHECKING:
+    from tensorfill.data.partitions.batches import Batch
 
 Array = NDArray[Any]
 
 BLOCK = 2**22  # observations in a block: 64 MB of a tensor of three modes
-BATCHES = 2**32 + 1  # a seed of `lots` that no draw has
 # (block, what all blocks share, what this one alone is given) -> (what is added up, what is this block's own)
 Work = Callable[["Block", Any, Any], tuple[Any, Any]]
-
-
-class Batch(NamedTuple):
-    """One of `of` random parts of all observations, of about one size: the same ones in every home."""
-
-    number: int
-    of: int
 
 
 class Sized:
@@ -77,35 +73,6 @@ class Block(Sized):
         out = np.array(self.indices)
         out[:, self.mode] += self.first
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class Shuffled(Sized):
-    """A block in the order of batches, within each sorted as before: batch k is edges[k] ... edges[k + 1]."""
-
-    mode: int
-    first: int
-    rows: int
-    indices: Array
-    values: Array
-    weights: Array | None
-    edges: Array
-
-    def batch(self, number: int) -> Block:
-        """What the block has of a batch."""
-        part = slice(int(self.edges[number]), int(self.edges[number + 1]))
-        indices, weights = self.indices[part], None if self.weights is None else self.weights[part]
-        return block_of(indices, self.values[part], weights, self.mode, self.first, self.rows)
-
-
-def shuffled(block: Block, batches: int) -> Shuffled:
-    """The block in the order of so many batches, to which observations belong by their coordinates alone."""
-    which = (lots(block.coordinates(), BATCHES) % np.uint64(batches)).astype(np.uint16 if batches < 2**16 else np.int64)
-    order = np.argsort(which, kind="stable")
-    edges = np.searchsorted(which[order], np.arange(batches + 1))
-    weights = None if block.weights is None else block.weights[order]
-    rows = len(block.starts) - 1
-    return Shuffled(block.mode, block.first, rows, block.indices[order], block.values[order], weights, edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +170,36 @@ class Partitions(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give back what the blocks take."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Keep no more than is needed to look up what is known."""
+
+    def entries(self) -> Iterator[tuple[Array, Array]]:
+        """(coordinates (n, N), values (n,)) of all that is known, those set aside at the end."""
+        yield from self.gather(all_of, None, self.main)[1]
+        if self.held is not None:
+            yield self.held.indices, self.held.values
+
+    def known_in(self, n: int, rows: Array) -> tuple[Array, Array]:
+        """Of what is known in the rows along mode n, told by their coordinates along all other modes (rows, N - 1):
+        (which row, the index along n).
+        """
+        lengths = tuple(length for m, length in enumerate(self.shape) if m != n)
+        found = self.gather(in_rows, (n, rows, lengths), self.main)[1]
+        if self.held is not None:
+            found = [*found, within(self.held.indices, n, rows, lengths)]
+        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+
+    def known(self, where: Array) -> Array:
+        """The values at the coordinates (k, N), NaN where nothing is known: (k,)."""
+        out = np.full(len(where), np.nan)
+        order = np.argsort(where[:, self.main], kind="stable")
+        out[order] = np.concatenate(self.gather(values_at, where[order], self.main)[1])
+        if self.held is not None:
+            aside = self.held.at(where)
+            out = np.where(np.isnan(aside), out, aside)
+        return out
 
 
 def in_unit(block: Block, shift: float, spread: float, dtype: Any) -> Array:

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.partitions import tasks
-from tensorfill.data.partitions.base import BLOCK, Batch, Partitions, Work, shuffled
+from tensorfill.data.partitions.base import BLOCK, Partitions, Work
+from tensorfill.data.partitions.batches import Batch, shuffled
 from tensorfill.data.partitions.disk import ask_lengths, check_length
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.labels import Numbering
@@ -196,6 +197,11 @@ class ClusterPartitions(Partitions):
                 for block, home in zip(blocks, homes, strict=True)
             ]
         return self.batches[mode, batches]
+
+    def settle(self) -> None:
+        for mode in set(self.copies) - {self.main}:
+            del self.copies[mode]
+        self.batches.clear()
 
     def close(self) -> None:
         self.copies.clear()

@@ -27,16 +27,15 @@ from tensorfill.data.formats.base import FileError
 from tensorfill.data.memory import ask, words
 from tensorfill.data.partitions.base import (
     BLOCK,
-    Batch,
     Block,
     Partitions,
     Work,
     add,
     block_of,
     make_block,
-    shuffled,
     sorted_order,
 )
+from tensorfill.data.partitions.batches import Batch, shuffled
 from tensorfill.data.partitions.draw import Draw, Tally
 from tensorfill.data.partitions.labels import Numbering
 from tensorfill.data.partitions.pieces import Piece
@@ -181,6 +180,17 @@ class DiskPartitions(Partitions):
             refuse_repeats(where, self.extract.dims, self.extract.labels)
             self.store.write(f"m{mode}-{number}", where, values[order], None if weights is None else weights[order])
         self.copies.add(mode)
+
+    def settle(self) -> None:
+        self._make(self.main)
+        for mode in self.copies - {self.main}:
+            for k in range(len(self.edges(mode)) - 1):
+                self.store.drop(f"m{mode}-{k}")
+        for name in self.batches:
+            self.store.drop(name)
+        self.store.drop("kept")
+        self.copies.intersection_update({self.main})
+        self.batches.clear()
 
     def close(self) -> None:
         self.store.remove()

@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions.base import (
     BLOCK,
-    Batch,
     Block,
     Partitions,
-    Shuffled,
     Work,
     add,
-    shuffled,
     sorted_order,
 )
+from tensorfill.data.partitions.batches import Batch, Shuffled, shuffled
 from tensorfill.data.partitions.draw import Draw, Tally
 
 Array = NDArray[Any]
@@ -85,6 +83,11 @@ class MemoryPartitions(Partitions):
                 order = sorted_order(indices, mode)
                 self.copies[mode] = (indices[order], values[order], None if weights is None else weights[order])
         return self.copies[mode]
+
+    def settle(self) -> None:
+        for mode in set(self.copies) - {self.main}:
+            del self.copies[mode]
+        self.batches.clear()
 
     def close(self) -> None:
         self.copies.clear()

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.partitions.base import Batch, Block, Shuffled, Work, make_block, sorted_order
+from tensorfill.data.partitions.base import Block, Work, make_block, sorted_order
+from tensorfill.data.partitions.batches import Batch, Shuffled
 from tensorfill.data.partitions.disk import check_piece, refuse_repeats
 from tensorfill.data.partitions.draw import Draw, Tally
 from tensorfill.data.partitions.labels import Numbering
