@@ -99,6 +99,46 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+PYTHON = [  # further ones, that can be made in Python alone: (settings or data, words)
+    ({"prior": "gaussian"}, "Did you mean 'normal'?"),
+    ({"prior": tfl.Normal}, "got the class Normal; write Normal()."),
+    ({"iterations": 5}, "Did you mean 'max_iter'?"),
+    ({"n_components": 3}, "Did you mean 'rank'?"),
+    ({"random_state": 0}, "Did you mean 'seed'?"),
+    ({"rank": "3"}, "rank must be a whole number"),
+    ({"error_bars": 90}, "error_bars must lie between 0 and 1, like 0.9; got 90."),
+    ({"smooth": 3.0}, 'smooth must be {mode: weight}, e.g. {"hour": 1.0}'),
+    ({"mask": 255 * GAPS.astype(np.uint8)}, "got uint8, up to 255. Give mask > 0."),
+    ({"data": np.array([["1", "2"], ["3", "x"]])}, "values must be numbers"),
+    ({"data": np.array([["2024-01-01", "NaT"]] * 2, "M8[D]")}, "values must be numbers"),
+    ({"data": None}, "data must be an array or a table"),
+]
+
+
+@pytest.mark.parametrize(("given", "words"), PYTHON, ids=lambda x: x if isinstance(x, str) else "")
+def test_a_mistake_in_python_gets_one_sentence(given, words):
+    with pytest.raises((ValueError, TypeError)) as refused:
+        tfl.complete(**{"data": HOLEY, **given})
+    one_sentence(str(refused.value), words)
+
+
+def test_a_table_with_dates_among_its_columns():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(HOLEY).assign(day="2024-01-01")
+    with pytest.raises(TypeError, match=r"column 'day' must be numbers; got '2024-01-01'\. Make labels the index"):
+        tfl.complete(frame)
+    with pytest.raises(ValueError, match="One series alone has no second mode"):
+        tfl.complete(frame[0])
+
+
+def test_rows_that_are_entries_are_told_on_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text("user,item,stars\n1,1,5\n1,2,3\n2,1,4\n")
+    with pytest.raises(SystemExit):
+        cli.main(["complete", "in.csv", "-o", "out.csv"])
+    assert capsys.readouterr().err.endswith("If each row is one entry: --dims user,item --value stars.\n")
+
+
 def one_sentence(text, words):
     assert words.lower() in text.lower(), text
     assert "\n" not in text.strip()
@@ -181,6 +221,12 @@ def test_a_mistake_gets_one_sentence(mistake, place, tmp_path, monkeypatch, caps
 
 def test_there_are_twenty_of_them():
     assert len({m.name for m in MISTAKES}) >= 20
+
+
+def test_the_result_is_an_array_where_one_is_wanted():
+    done = tfl.complete(HOLEY, effort="quick", candidates=["means"])
+    np.testing.assert_array_equal(np.asarray(done), done.completed)
+    assert np.asarray(done, dtype=np.float32).dtype == np.float32
 
 
 def test_a_name_instead_of_data(tmp_path):

@@ -14,8 +14,17 @@ from typing import Any, Generic, Self, TypeVar
 T = TypeVar("T")
 
 
+# What people from elsewhere call things
+ALSO = {"gaussian": "normal", "gauss": "normal", "counts": "poisson", "count": "poisson", "binary": "bernoulli"}
+ALSO |= {"logistic": "bernoulli-logit", "iterations": "max_iter", "n_iter": "max_iter", "epochs": "max_iter"}
+ALSO |= {"random_state": "seed", "n_components": "rank"}
+
+
 def did_you_mean(name: str, options: list[str]) -> str:
-    """A hint for a misspelt name, or an empty string."""
+    """A hint for a misspelt name, or for what others call it; or an empty string."""
+    meant = ALSO.get(str(name).lower())
+    if meant in options:
+        return f" Did you mean {meant!r}?"
     small = {option.lower(): option for option in reversed(options)}  # the first of two that differ in case alone
     close = difflib.get_close_matches(str(name).lower(), list(small), n=1)
     return f" Did you mean {small[close[0]]!r}?" if close else ""
@@ -118,7 +127,7 @@ TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "PathLike[str]": ("a path", lambda given: isinstance(given, os.PathLike)),
     "None": ("None", lambda given: given is None),
     "Callback": ("a function", callable),
-    "NumericalPrior": ("a NumericalPrior", lambda given: hasattr(given, "nll")),
+    "NumericalPrior": ("a NumericalPrior", lambda given: hasattr(given, "nll") and not isinstance(given, type)),
     "Solver": ("a Solver", lambda given: hasattr(given, "step") and not isinstance(given, type)),
     "Stopping": ("a Stopping", lambda given: type(given).__name__ == "Stopping"),
     "Sequence[float]": ("a list of numbers", _list_of(_is_number)),
@@ -145,7 +154,8 @@ def check_setting(name: str, given: Any, annotation: str) -> None:
         return
     words = [TYPES[kind][0] for kind in kinds]
     must = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-    msg = f"{name} must be {must}; got {given!r}."
+    got = f"the class {given.__name__}; write {given.__name__}()" if isinstance(given, type) else repr(given)
+    msg = f"{name} must be {must}; got {got}."
     raise TypeError(msg)
 
 

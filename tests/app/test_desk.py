@@ -88,6 +88,23 @@ def test_a_table_with_one_row_for_each_entry(desk, tmp_path):
     assert seen["missing"] == 24 - len(rows)
 
 
+def test_numbers_in_all_but_one_column_may_be_one_row_for_each_entry(desk, tmp_path):
+    places = [(s, d, h) for s in range(3) for d in range(3) for h in range(4) if (s, d, h) != (1, 1, 2)]
+    rows = [f"S{s},{d},{h},{RNG.poisson(9)}" for s, d, h in places]
+    (tmp_path / "c.csv").write_text("station,day,hour,n\n" + "\n".join(rows) + "\n")
+    seen = desk.look(str(tmp_path / "c.csv"), "c.csv")
+    assert seen["read_as"] == {"dims": ["station", "day", "hour"], "value": "n"}
+    assert seen["missing"] == 1
+    seen = desk.look(str(tmp_path / "c.csv"), "c.csv", {})  # asked for as a matrix
+    assert (seen["read_as"], seen["shape"], seen["missing"]) == (None, [35, 3], 0)
+
+
+def test_a_matrix_without_a_gap_stays_one(desk, tmp_path):
+    (tmp_path / "c.csv").write_text("a,b,c\n1,1,5\n1,2,6\n2,1,7\n2,2,8\n")  # every pair of a and b is there
+    seen = desk.look(str(tmp_path / "c.csv"), "c.csv")
+    assert (seen["read_as"], seen["shape"]) == (None, [4, 3])
+
+
 @pytest.mark.parametrize(
     ("table", "guess"),
     [

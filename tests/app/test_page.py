@@ -109,7 +109,7 @@ def test_a_photograph_in_four_clicks(chrome, address, downloads, tmp_path):
     assert "painted over" in me["painted"].text
     me.click("fill")
     assert me.waits("result") == "result", me["problem"].text
-    assert "gaps filled in holiday.png" in me["result-title"].text
+    assert "pixels filled in holiday.png" in me["result-title"].text
     assert re.search(r"[Tt]ypical error \d", me["result-lead"].text)
     me.click("download")
     made = np.array(Image.open(downloaded(downloads, "holiday-filled.png")))

@@ -5,8 +5,9 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.choose.candidates.continuation import Continuation, around
-from tensorfill.choose.elsewhere import evidence, places
+from tensorfill.choose.elsewhere import enlarged, evidence, places
 from tensorfill.choose.given import Given
+from tensorfill.choose.rehearsal import moved, rehearsal
 from tensorfill.data.facts import look
 from tensorfill.data.gaps import depth
 from tensorfill.interelement import continuation
@@ -155,3 +156,41 @@ def test_the_candidate_softens_texture_and_tells_its_error():
     X = fitted.answer.full()
     assert rms(X, T, known) < rms(continued(T.astype(float), known), T, known)
     np.testing.assert_array_equal(X[known], T[known])
+
+
+def test_who_watches_sees_the_whole_picture():
+    T = stripes()
+    known, seen = hole(T.shape, side=9), []
+    obs = tfl.observe(T, known)
+    Continuation(2).fit(obs, look(obs), Run(0, lambda state, history: seen.append(state.arrays["X"])))
+    assert [X.shape for X in seen] == [T.shape] * 3
+    assert all((X[known] == T[known]).all() for X in seen)
+
+
+def test_thin_gaps_are_moved_a_little_and_tell_their_error():
+    y, x = np.mgrid[0:60, 0:60]
+    smooth = np.stack([x * x, x * y, y * y], axis=-1) / 16.0
+    known = np.ones((60, 60), dtype=bool)
+    known[20:23, 5:50] = False
+    ((window, hidden),) = moved(known)
+    assert not (hidden & ~known[window]).any()
+    assert hidden.sum() >= 0.9 * (~known).sum()
+    bad = rehearsal(smooth, known, lambda C, kept: np.where(kept[..., None], C, 0.0))  # passes that do harm
+    assert bad.stiff == 1.0
+    assert bad.error < 0.5
+    T = stripes(60, 60).astype(float)
+    good = rehearsal(T, known, lambda C, kept: T)
+    assert (good.stiff, good.error) == (0.0, 0.0)
+    known[:] = True
+    known[3:5, 3:5] = False  # too few to judge by
+    assert np.isnan(rehearsal(T, known, lambda C, kept: T).error)
+
+
+def test_the_hole_made_larger_hides_what_is_next_to_it():
+    known = hole((72, 64), side=18)
+    for window, hidden in enlarged(known):
+        assert not (hidden & ~known[window]).any()
+        assert hidden.sum() == 18 * 6
+    assert len(list(enlarged(known))) == 4
+    corner = hole((72, 64), side=18, corner=(0, 0))
+    assert len(list(enlarged(corner))) == 2

@@ -17,8 +17,17 @@ from tensorfill.app import describe
 from tensorfill.app.choice import LEVEL, Choice, command, python, stem
 from tensorfill.app.watch import Watch, expected_seconds, save_picture
 from tensorfill.data.facts import Facts, look
-from tensorfill.data.files import FORMATS, FileError, FileWarning, Loaded, columns_of, read, read_mask, write
-from tensorfill.data.formats.long import guess_columns
+from tensorfill.data.files import (
+    FORMATS,
+    FileError,
+    FileWarning,
+    Loaded,
+    columns_of,
+    long_columns,
+    read,
+    read_mask,
+    write,
+)
 from tensorfill.data.formats.output import can_write
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.result.completion import Completion
@@ -68,21 +77,33 @@ class Desk:
             try:
                 loaded = read(path, **self.choice.reading)
             except FileError:
-                guess = None if given else self.guessed_columns()
-                if guess is None:
+                if given is not None or not self._guess_columns():
                     raise
-                self.choice = dataclasses.replace(self.choice, dims=guess[0], value=guess[1])
                 loaded = read(path, **self.choice.reading)
+            else:
+                if given is None and _whole(loaded) and self._guess_columns():  # a matrix without a gap?
+                    loaded = self._sparser(loaded)
         self.whole = loaded
         self.notes = [*loaded.notes, *notes]
         return self._seen(loaded)
 
-    def guessed_columns(self) -> tuple[list[str], str] | None:
-        """(dimension columns, value column) of a table with one row for each entry, where they can be seen."""
+    def _guess_columns(self) -> bool:
+        """Choose the columns of a table with one row for each entry, where they can be seen."""
+        guess = long_columns(self.path)
+        if guess is not None:
+            self.choice = dataclasses.replace(self.choice, dims=guess[0], value=guess[1])
+        return guess is not None
+
+    def _sparser(self, matrix: Loaded) -> Loaded:
+        """The table read by the columns that were guessed, if entries are absent then; else the matrix as it is."""
         try:
-            return guess_columns(columns_of(self.path))
+            table = read(self.path, **self.choice.reading)
         except FileError:
-            return None
+            table = matrix
+        if table is matrix or _whole(table):
+            self.choice = dataclasses.replace(self.choice, dims=None, value=None)
+            return matrix
+        return table
 
     def hints(self) -> dict[str, Any]:
         """What helps to read a file that could not be: the names of its columns."""
@@ -179,12 +200,14 @@ class Desk:
         """What the page shows first."""
         done, loaded = self._finished()
         out = f"{stem(self.name)}-filled{FORMATS[loaded.format].endings[0]}"
+        gaps, photo = ~done.observations.mask, describe.paintable(loaded)
         return {
             "sentence": done.status.sentence,
             "stopped": done.status is Status.INTERRUPTED,
             "good": done.status.ok,
             "quality": quality(done),
-            "filled": done.observations.size - done.observations.nnz,
+            "filled": int(gaps.reshape(*gaps.shape[:2], -1).any(axis=2).sum() if photo else gaps.sum()),
+            "unit": "pixel" if photo else "gap",
             "formats": [_format(loaded.format)],
             "command": command(self.choice, self.name, out, self.mask_name),
             "python": python(self.choice, self.name, out, self.mask_name),
@@ -242,6 +265,10 @@ class Desk:
                 shutil.rmtree(room / name)
                 name += ".zip"
         return {"path": str(room / name), "name": name}
+
+
+def _whole(loaded: Loaded) -> bool:
+    return int(loaded.observed().sum()) == loaded.size
 
 
 def _format(name: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.choose.candidates.continuation import Continuation
 from tensorfill.choose.candidates.field import Field
 from tensorfill.choose.contest import BUDGET, usual_budget
 from tensorfill.choose.given import Given
@@ -100,7 +101,9 @@ def save_picture(rgb: NDArray[np.uint8], path: Path, **options: Any) -> None:
 def expected_seconds(obs: Observations, facts: Facts, effort: str, *, error_bars: bool) -> float:
     """About how long a run will take, for the bar: what the candidates say they cost."""
     given = Given(effort=effort)
-    if facts.picture and Field.can(facts, given) is True:
+    if Continuation.can(facts, given) is True:
+        seconds = Continuation.clean(given).cost(facts)
+    elif facts.picture and Field.can(facts, given) is True:
         seconds = Field.clean(facts, given).cost(facts)
     else:
         seconds = 1.5 * BUDGET.get(effort, 1.0) * usual_budget(obs.nnz)

@@ -27,7 +27,7 @@ from tensorfill.cli.checks import (
 from tensorfill.cli.outputs import check_outputs
 from tensorfill.cli.progress import Progress, planned
 from tensorfill.data.atomic import lost
-from tensorfill.data.files import FileWarning, Loaded, format_of, read, read_list, read_mask, write
+from tensorfill.data.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
 from tensorfill.data.fold import fold_of, suggestion
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
@@ -228,6 +228,9 @@ class Job:
                 "--missing-value V."
             )
             msg += "".join(f" {found.question}" for found in sentinels(obs.values)[:1])
+            guess = None if self.source == "-" or self.dims else long_columns(self.source)
+            if guess is not None:
+                msg += f" If each row is one entry: --dims {','.join(guess[0])} --value {guess[1]}."
             raise Problem(msg, BAD_DATA)
 
     # --- the fit ------------------------------------------------------------------------------------------------

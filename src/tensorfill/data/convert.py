@@ -130,7 +130,8 @@ def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:
     if mask is not None:
         given = np.asarray(mask)
         if given.dtype.kind not in "biuf" or (given.dtype.kind != "b" and not np.isin(given, (0, 1)).all()):
-            msg = f"mask must hold True/False (or 1/0), True = observed; got dtype {given.dtype}."
+            do = f"{given.dtype}, up to {given.max():g}. Give mask > 0" if given.dtype.kind in "iuf" else given.dtype
+            msg = f"mask must hold True/False (or 1/0), True = observed; got {do}."
             raise ValueError(msg)
         observed = observed & _full(given, array.shape, "mask").astype(bool)
     if array.dtype.kind == "f":

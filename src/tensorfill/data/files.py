@@ -26,7 +26,7 @@ from tensorfill.data.formats import Format as Format
 from tensorfill.data.formats import Loaded as Loaded
 from tensorfill.data.formats import output
 from tensorfill.data.formats.base import Array, Request
-from tensorfill.data.formats.long import dim_names
+from tensorfill.data.formats.long import dim_names, guess_columns
 from tensorfill.data.formats.opening import choose_out, load, opened
 from tensorfill.data.formats.opening import format_of as format_of
 from tensorfill.data.formats.opening import sniff as sniff
@@ -84,6 +84,14 @@ def columns_of(path: str | Path) -> dict[str, list[str]]:
         return {}
     with naming(path, "read"), opened(path) as file:
         return kind().columns(Request(file=file, path=Path(path)))
+
+
+def long_columns(path: str | Path) -> tuple[list[str], str] | None:
+    """(dimension columns, value column) of a table that looks like one row for each entry; None for other files."""
+    try:
+        return guess_columns(columns_of(path))
+    except FileError:
+        return None
 
 
 def read_list(path: str | Path, like: Loaded) -> Loaded:

@@ -13,7 +13,9 @@ from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import FrameSource, MatrixSource, SeriesSource, column_numbers
 
-LONG = "For a long table use Observations.from_pandas(frame, dims=[...], value=...)."
+LONG = (
+    "Make labels the index, frame.set_index(...), or of a long table name the columns: complete(frame, dims=, value=)."
+)
 
 
 def observe_pandas(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
@@ -30,7 +32,10 @@ def observe_pandas(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | 
         numbers = np.stack(columns, axis=1) if columns else data.to_numpy()
         made = from_dense(numbers, mask, weights=weights, dims=dims or _dims(data))
         return with_positions(replace(made, source=MatrixSource(data, made.source)))
-    msg = "a pandas Series must have a MultiIndex with one level per dimension; got a plain index."
+    msg = (
+        "a pandas Series must have a MultiIndex with one level per dimension; got a plain index. One series alone has "
+        "no second mode: give several as columns, or fold it, e.g. days x hours."
+    )
     raise ValueError(msg)
 
 

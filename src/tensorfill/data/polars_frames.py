@@ -38,12 +38,8 @@ def observe_polars(frame: Any, mask: Any, *, weights: Any, dims: Sequence[str] |
         np.stack(columns, axis=1), mask, weights=weights, dims=dims or (others[0] if others else "row", "column")
     )
     rows = frame[others[0]] if others else range(frame.height)
-    return with_positions(
-        replace(
-            made,
-            source=PolarsSource(frame, tuple(names), made.source, dict(zip(made.dims, (rows, names), strict=True))),
-        )
-    )
+    carried = dict(zip(made.dims, (rows, names), strict=True))
+    return with_positions(replace(made, source=PolarsSource(frame, tuple(names), made.source, carried)))
 
 
 def from_polars(frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
@@ -93,10 +89,8 @@ def _numbered(column: Any, name: str) -> tuple[Any, Array]:
     import polars as pl
 
     if column.null_count():
-        msg = (
-            f"every row must have a label in column {name!r}; {column.null_count():,} have none. Drop them or name what "
-            "they are."
-        )
+        none = f"{column.null_count():,} have none. Drop them or name what they are."
+        msg = f"every row must have a label in column {name!r}; {none}"
         raise ValueError(msg)
     labels = column.unique().sort()
     places = pl.DataFrame({"label": labels, "k": np.arange(len(labels))})

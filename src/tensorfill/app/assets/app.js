@@ -99,6 +99,7 @@ $("columns-form").addEventListener("submit", async (event) => {
   const dims = [...$("dims").querySelectorAll("input:checked")].map((box) => box.value);
   await again({ dims, value: $("value").value });
 });
+$("as-matrix").addEventListener("click", () => again({}));
 
 // --- look ------------------------------------------------------------------------------------------------------------
 // Read the file again with what was said about it.
@@ -119,7 +120,6 @@ function looked(answer) {
   sent = null;
   $("look-title").textContent = file.name;
   $("look-lead").textContent = leadWords();
-  showFacts();
   showQuestions();
   fillList($("notes"), file.notes);
   fillList($("lines"), file.lines);
@@ -142,9 +142,10 @@ function leadWords() {
 }
 
 function showFacts() {
+  const painted = file.paint ? paint.share() : 0;
   const rows = [
     ["Entries", count(file.entries)],
-    ["Missing", file.missing ? `${count(file.missing)} (${percent(file.share)})` : "none yet", file.missing ? "many" : ""],
+    ["Missing", file.missing ? `${count(file.missing)} (${percent(file.share)})` : painted ? `${percent(painted)}, painted over` : "none yet", file.missing || painted ? "many" : ""],
     ["Numbers", `${file.picture ? "brightness" : file.numbers}, ${file.range[0]} to ${file.range[1]}`],
     ["Stored as", file.dtype],
   ];
@@ -198,6 +199,7 @@ function showPainted() {
   $("undo").disabled = $("clear").disabled = !paint.strokes.length;
   $("width").value = Math.round(paint.diameter);
   $("painted").textContent = !file.paint ? "Each entry as a colour, from low (dark) to high (bright); missing ones are grey." : share ? `${percent(share)} of the picture painted over` : file.missing ? "" : "Paint over what is to be replaced.";
+  showFacts();
   const gaps = file.missing > 0 || share > 0;
   $("fill").disabled = !gaps;
   $("fill-why").textContent = gaps ? "" : file.paint ? "Nothing is missing yet: paint over the picture" : "Nothing is missing: say which value means missing, or give a mask";
@@ -333,7 +335,7 @@ $("stop").addEventListener("click", async () => {
 async function finished(status) {
   $("format").replaceChildren();
   const stopped = status.stopped ? "Stopped. " : "";
-  $("result-title").textContent = `${stopped}${plural(status.filled, "gap", "gaps")} filled in ${file.name}`;
+  $("result-title").textContent = `${stopped}${plural(status.filled, status.unit, status.unit + "s")} filled in ${file.name}`;
   $("result-lead").textContent = `${status.quality} ${status.stopped ? "" : `It took ${status.seconds.toFixed(1)} s.`}`;
   fillList($("result-notes"), [...(status.good || status.stopped ? [] : [status.sentence]), ...status.notes]);
   offerFormats(status.formats);
@@ -404,6 +406,6 @@ window.addEventListener("pagehide", leave);
 async function offer() {
   const { priors, methods } = await (await fetch("choices")).json();
   $("prior").append(...priors.map(([name, words]) => new Option(`${name}: ${words}`, name)));
-  $("method").replaceChildren(...methods.map(([name, words]) => new Option(name === "auto" ? "auto: chosen by trying" : `${name}: ${words}`, name)));
+  $("method").replaceChildren(...methods.map(([name, words]) => new Option(name === "auto" ? "auto: by trying" : `${name}: ${words}`, name)));
 }
 offer();

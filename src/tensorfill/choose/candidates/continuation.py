@@ -17,6 +17,7 @@ from tensorfill.choose.field import PASSES
 from tensorfill.choose.given import Given
 from tensorfill.choose.large import many_pixels
 from tensorfill.choose.non_local import RADII, Refinement, available_threads, default_denoiser, default_sigmas
+from tensorfill.choose.rehearsal import rehearsal
 from tensorfill.choose.windows import InWindows
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
@@ -25,8 +26,9 @@ from tensorfill.interelement.pyramid import coarse_to_fine
 from tensorfill.interelement.selfsimilarity import SelfSimilarity
 from tensorfill.methods.base import Run
 from tensorfill.result.answer import Filled
-from tensorfill.result.record import Status
-from tensorfill.solvers.loop import Stopping
+from tensorfill.result.record import History, Status
+from tensorfill.solvers.base import State
+from tensorfill.solvers.loop import Callback, Stopping
 from tensorfill.solvers.loop import run as run_loop
 
 Array = NDArray[Any]
@@ -81,14 +83,13 @@ class Continuation(Candidate):
             X[~mask] = obs.values.mean()
             return Fitted(Filled(X.reshape(obs.shape)))
         settings = {"candidate": self.label, "passes": 0}
+        limit = self.passes if run.max_iter is None else min(self.passes, run.max_iter)
         try:
             X = np.where(mask, X, continued(X, known))
+            told = self._told(X, known, facts, limit if run.seconds is None else 0)
         except KeyboardInterrupt:
             X = coarse_to_fine(X, mask)
             return Fitted(Filled(X.reshape(obs.shape)), Status.INTERRUPTED, settings=settings)
-        deep = facts.depth > SelfSimilarity.patch
-        told = evidence(X, known) if deep else Evidence()
-        limit = self.passes if run.max_iter is None else min(self.passes, run.max_iter)
         if limit == 0 or known.all() or min(obs.shape[:2]) < SelfSimilarity.patch:
             X = np.where(mask, X, told.softened(X, known))
             return Fitted(Filled(X.reshape(obs.shape)), settings=settings, error=told.error)
@@ -102,7 +103,7 @@ class Continuation(Candidate):
             procedure,
             stopping=Stopping(max_iter=limit * steps, tol=0.0, seconds=run.seconds),
             rng=np.random.default_rng(run.seed),
-            callback=run.callback,
+            callback=_seen_whole(run.callback, X, box, obs.shape),
             checkpoint=run.checkpoint,
             resume=run.resume,
             fingerprint=f"continuation {obs.shape} {obs.nnz} {float(X.sum())!r} {passes.sigmas}",
@@ -113,6 +114,22 @@ class Continuation(Candidate):
         return Fitted(
             Filled(X.reshape(obs.shape)), outcome.status, outcome.history, settings=settings, error=told.error
         )
+
+    def _told(self, X: Array, known: NDArray[np.bool_], facts: Facts, limit: int) -> Evidence:
+        """What gaps of the same form elsewhere tell: holes cut anew, thin ones moved and filled with so many passes."""
+        if facts.depth > SelfSimilarity.patch:
+            return evidence(X, known)
+        if limit == 0 or known.all() or min(known.shape) < SelfSimilarity.patch:
+            return Evidence()
+
+        def passed(C: Array, kept: NDArray[np.bool_]) -> Array:
+            passes = self._around(C, np.broadcast_to(kept[..., None], C.shape))
+            state = passes.init(np.random.default_rng(0))
+            for _ in range(limit):
+                state = passes.step(state, np.random.default_rng(0))
+            return state.arrays["X"]
+
+        return rehearsal(X, known, passed)
 
     def _around(self, X: Array, mask: NDArray[np.bool_]) -> Refinement:
         """The passes over a window of the picture that holds the gaps."""
@@ -127,6 +144,21 @@ class Continuation(Candidate):
             turned=self.passes // 2,
             threads=available_threads(),
         )
+
+
+def _seen_whole(
+    callback: Callback | None, X: Array, box: tuple[slice, slice], shape: tuple[int, ...]
+) -> Callback | None:
+    """A callback that is shown the picture X with a window of it as it is by now, instead of the window."""
+    if callback is None:
+        return None
+
+    def seen(state: State, history: History) -> bool | None:
+        whole = X.copy()
+        whole[box] = state.arrays["X"]
+        return callback(replace(state, arrays={**state.arrays, "X": whole.reshape(shape)}), history)
+
+    return seen
 
 
 def around(gaps: NDArray[np.bool_], margin: int) -> tuple[slice, slice]:

@@ -115,7 +115,8 @@ def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
     for k, row in enumerate(rows):
         if len(row) != len(rows[0]):
             cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
-            msg = f"row {k + 1} has {cells}, but row 1 has {len(rows[0])}. Give each row as many, blank where one is missing."
+            do = "Give each row as many, blank where one is missing."
+            msg = f"row {k + 1} has {cells}, but row 1 has {len(rows[0])}. {do}"
             raise FileError(msg)
     return rows, style
 
