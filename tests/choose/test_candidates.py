@@ -10,6 +10,7 @@ from tensorfill.choose.candidates.columns import expectation_maximisation
 from tensorfill.choose.candidates.interpolate import along_lines, wander
 from tensorfill.choose.candidates.posterior import folded
 from tensorfill.choose.candidates.rows import nearest_rows
+from tensorfill.choose.candidates.together import Together, wander_together
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import look
 from tensorfill.methods.base import Run
@@ -137,7 +138,7 @@ def test_regression_finds_a_linear_relation():
     X = np.column_stack([Z, Z @ [0.6, -0.8]])
     gaps = np.zeros(X.shape, dtype=bool)
     gaps[::4, 2] = True
-    filled = expectation_maximisation(np.where(gaps, np.nan, X), 1e-6)
+    filled, _ = expectation_maximisation(np.where(gaps, np.nan, X), 1e-6)
     np.testing.assert_allclose(filled[gaps], X[gaps], atol=1e-3)
 
 
@@ -157,3 +158,35 @@ def test_folding_keeps_every_entry_in_its_place():
     assert obs.shape == (3, 5, 2)
     for (week, day, j), t in zip(obs.indices, obs.values, strict=True):
         assert t == T[5 * week + day, j]
+
+
+def test_series_that_wander_together_are_the_conditional_mean():
+    """Against the dense system of all covariances, at uneven positions."""
+    rng = np.random.default_rng(0)
+    mixed = rng.normal(size=(3, 3))
+    C = mixed @ mixed.T + np.eye(3)
+    apart = rng.uniform(0.5, 2, 8)
+    where = np.r_[0, np.cumsum(apart)]
+    Z = rng.normal(size=(9, 3))
+    Z[rng.random(Z.shape) < 0.3] = np.nan
+    known = ~np.isnan(Z).ravel()
+    noise, memory = np.array([0.1, 0.001]), np.array([0.9, 0.7])
+    for found, n, m in zip(wander_together(Z, C, noise, memory, apart), noise, memory, strict=True):
+        cov = np.kron(m ** np.abs(where[:, None] - where), C)
+        solved = np.linalg.solve(cov[np.ix_(known, known)] + n * np.eye(known.sum()), Z.ravel()[known])
+        np.testing.assert_allclose(found.ravel(), cov[:, known] @ solved, atol=1e-10)
+
+
+def test_series_that_move_together_tell_of_one_another_across_a_long_gap():
+    """Steps of one series are nearly those of another: neither interpolation nor the level knows that."""
+    rng = np.random.default_rng(3)
+    X = np.cumsum(rng.normal(size=(150, 1)) + 0.3 * rng.normal(size=(150, 4)), axis=0)
+    gaps = np.zeros(X.shape, dtype=bool)
+    for k, start in enumerate((20, 55, 85, 120)):
+        gaps[start : start + 20, k] = True
+    obs = tfl.Observations.from_dense(np.where(gaps, 0.0, X), ~gaps)
+    facts = look(obs)
+    others = [next(CANDIDATES[name].search(facts, Given())) for name in ("interpolation", "smoother", "columns")]
+    by_steps = Together(0, "mode0", steps=True)
+    errors = [np.std((c.fit(obs, facts, Run(0)).answer.full() - X)[gaps]) for c in (by_steps, *others)]
+    assert errors[0] < 0.8 * min(errors[1:]), errors

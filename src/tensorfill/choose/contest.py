@@ -22,7 +22,7 @@ from tensorfill.choose.defaults import prior_for
 from tensorfill.choose.folds import Fold, folds_of, loss_weights
 from tensorfill.choose.given import Given
 from tensorfill.choose.journal import Journal
-from tensorfill.data.facts import Facts, unit_mode
+from tensorfill.data.facts import TWO_ENDS, Facts, unit_mode
 from tensorfill.data.gaps import GAPS
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
@@ -112,9 +112,9 @@ class Contest:
         self.truth, self.kinds, self.weight, self.judges = (
             a[:k] for a in (self.truth, self.kinds, self.weight, self.judges)
         )
-        ran = [e for e in self.entries if len(e.parts) == self.opening]
+        ran = [e for e in self.entries if len(e.parts) >= self.opening]  # some may have gone on to further folds
         for entry in ran:
-            self.put(entry, replace(entry, note=""))
+            self.put(entry, replace(entry, parts=entry.parts[: self.opening], note=""))
 
     def enter(self, entry: Entry, folds: int) -> Entry:
         """With one fit for each further fold, up to so many in all."""
@@ -294,6 +294,6 @@ def usual_budget(observed: int) -> float:
 
 def ends(facts: Facts) -> tuple[float, float]:
     """Between which the data can lie, by the kind of numbers they are."""
-    if facts.numbers in ("yes/no", "scale") or facts.picture:
+    if facts.numbers in TWO_ENDS or facts.picture:
         return facts.low, facts.high if not facts.picture else max(facts.high, 255.0 if facts.low >= 0 else facts.high)
     return (0.0, np.inf) if facts.numbers in ("counts", "amounts") else (-np.inf, np.inf)

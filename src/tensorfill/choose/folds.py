@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.defaults import default_held_out
-from tensorfill.data.facts import Facts
+from tensorfill.data.facts import TWO_ENDS, Facts
 from tensorfill.data.gaps import gap_kinds, split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import slice_statistics
@@ -45,11 +45,12 @@ def folds_of(obs: Observations, facts: Facts, held_out: float | None, seed: int)
 def loss_weights(aside: Observations, obs: Observations, facts: Facts) -> Array:
     """What the squared error of each held-out entry is multiplied by, (k,): half by the variance of all data, half by
     that of its slice along the mode whose slices differ most. Where all spread alike the halves are one; where they do
-    not, neither the large slices alone decide nor the small ones.
+    not, neither the large slices alone decide nor the small ones. Yes and no, and scales with two ends, are of one unit
+    whatever slice they are in: an error of a star is an error of a star.
     """
     whole = facts.spread**2 or 1.0
     w = np.full(aside.nnz, 1.0 / whole)
-    if facts.uneven is not None:
+    if facts.uneven is not None and facts.numbers not in TWO_ENDS:
         count, _, spread = slice_statistics(obs, facts.uneven)
         own = np.where((count > 1) & (spread > 0), spread**2, whole)
         w = 0.5 * w + 0.5 / own[aside.indices[:, facts.uneven]]

@@ -17,6 +17,7 @@ from tensorfill.data.units import slice_statistics
 
 Array = NDArray[Any]
 
+TWO_ENDS = ("yes/no", "scale")  # kinds of numbers that can lie between two ends alone
 CHANNELS = 4  # a mode of up to four entries is a set of channels (grey and alpha, RGB, CMYK), not a line of positions
 MOST_VALUES = 4_000_000  # more add nothing to the spread of a slice
 FEW = 10  # entries below which a mean or a spread says little

@@ -6,7 +6,7 @@ rows have an order: what a sensor shows follows from what the others and itself 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +75,7 @@ class Columns(Candidate):
     def cost(self, facts: Facts) -> float:
         p = _count(facts, self.columns)
         rows, p = facts.size // p, p if self.beside is None else 3 * p
-        return 2e-3 + ROUNDS * rows * (2e-5 + 2.6e-9 * p**3)
+        return em_cost(rows, p, facts.share)
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         look = watch(run)
@@ -83,8 +83,14 @@ class Columns(Candidate):
         p = X.shape[1]
         if self.beside is not None:
             X = _with_neighbours(X, obs.shape, self.columns, self.beside)
-        filled = expectation_maximisation(X, self.shrink, look)[:, :p]
+        filled = expectation_maximisation(X, self.shrink, look)[0][:, :p]
         return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.columns)))
+
+
+def em_cost(rows: int, columns: int, share: float) -> float:
+    """About how many seconds EM takes on a table of which this share is known, a tenth of that held out."""
+    gaps = columns * (1 - 0.9 * share)
+    return 2e-3 + ROUNDS * rows * (1e-6 * gaps + 4e-8 * gaps**2 + 4e-10 * gaps**3)
 
 
 def _count(facts: Facts, columns: tuple[int, ...]) -> int:
@@ -135,42 +141,51 @@ def _with_neighbours(X: Array, shape: tuple[int, ...], columns: tuple[int, ...],
     return np.hstack(parts)
 
 
-def expectation_maximisation(X: Array, shrink: float, look: Callable[[], None] = never) -> Array:
-    """X (k, p) with NaN filled by its mean given the rest of the row, mean and covariance learned by EM."""
+def expectation_maximisation(X: Array, shrink: float, look: Callable[[], None] = never) -> tuple[Array, Array]:
+    """X (k, p) with NaN filled by its mean given the rest of the row, and the covariance of its columns (p, p), which
+    EM learns beside their mean.
+    """
     known = ~np.isnan(X)
     T = np.where(known, X, 0.0)
-    p = X.shape[1]
     some = known.any(axis=1)
-    mean, S = np.zeros(p), np.eye(p)
-    F = T
+    gaps = list(_patterns(known))
+    mean, S = np.zeros(X.shape[1]), np.eye(X.shape[1])
     for _ in range(ROUNDS):
-        F, spread = _conditional(T, known, mean, S, look)
+        F, spread = _conditional(T, known, gaps, mean, S, look)
         mean = F[some].mean(axis=0)
         D = F[some] - mean
         S = (D.T @ D + spread) / max(int(some.sum()), 1)
         diagonal = np.maximum(np.diag(S), 1e-9)
         S = (1 - shrink) * S + shrink * np.diag(diagonal)
-    return _conditional(T, known, mean, S, look)[0]
+    return _conditional(T, known, gaps, mean, S, look)[0], S
+
+
+def _patterns(known: Array) -> Iterator[tuple[Array, Array]]:
+    """Rows of a mask (k, p) with equally many gaps, in blocks that fit: (rows (b,), columns of their gaps (b, m))."""
+    count = np.count_nonzero(~known, axis=1)
+    for m in np.unique(count[count > 0]):
+        rows = np.flatnonzero(count == m)
+        size = max(1, BLOCK // int(m * m))
+        for start in range(0, len(rows), size):
+            block = rows[start : start + size]
+            yield block, np.nonzero(~known[block])[1].reshape(len(block), m)
 
 
 def _conditional(
-    T: Array, known: Array, mean: Array, S: Array, look: Callable[[], None] = never
+    T: Array, known: Array, gaps: list[tuple[Array, Array]], mean: Array, S: Array, look: Callable[[], None] = never
 ) -> tuple[Array, Array]:
-    """(rows filled by their conditional means (k, p), sum over rows of the conditional covariances (p, p))."""
-    k, p = T.shape
-    out, spread = np.array(T), np.zeros((p, p))
-    block = max(1, BLOCK // (p * p))
-    for start in range(0, k, block):
+    """(rows filled by their conditional means (k, p), sum over rows of the conditional covariances (p, p)).
+
+    With the inverse K of S the covariance of a row's gaps g given the rest is the inverse of K_gg: small where gaps are
+    few.
+    """
+    p = T.shape[1]
+    K = np.linalg.inv(S)
+    out, spread = np.array(T), np.zeros(p * p)
+    pull = np.where(known, T - mean, 0.0) @ K
+    for rows, g in gaps:
         look()
-        m = known[start : start + block].astype(float)
-        d = (T[start : start + block] - mean) * m
-        # rows and columns of missing entries become those of the identity, so that one shape serves every pattern
-        A = m[:, :, None] * S * m[:, None, :]
-        A[:, np.arange(p), np.arange(p)] += 1.0 - m
-        W = np.linalg.solve(A, m[:, :, None] * S)  # of what is known, for every column: (rows, p, p)
-        fill = mean + np.einsum("kij,ki->kj", W, d)
-        out[start : start + block] = np.where(m > 0, T[start : start + block], fill)
-        left = 1.0 - m
-        C = S - np.einsum("kij,kil->kjl", m[:, :, None] * S, W, optimize=True)
-        spread += np.einsum("kj,kjl,kl->jl", left, C, left, optimize=True)
-    return out, spread
+        C = np.linalg.inv(K[g[:, :, None], g[:, None, :]])
+        out[rows[:, None], g] = mean[g] - (C @ pull[rows[:, None], g][:, :, None])[:, :, 0]
+        spread += np.bincount((g[:, :, None] * p + g[:, None, :]).ravel(), C.ravel(), p * p)
+    return out, spread.reshape(p, p)
