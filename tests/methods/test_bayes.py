@@ -62,11 +62,31 @@ def test_square_roots_of_counts():
     obs = Observations.from_dense(10 * T, mask)
     posterior, _ = fit_posterior(obs, rank=6, **FEW)
     assert posterior.emission.transform == "sqrt"
-    assert posterior.numbers["likelihood"] == "normal on square roots"
+    assert posterior.numbers["likelihood"] == "normal on square roots"  # gaps of ten between them bend nothing
+    assert posterior.unit is None
     hidden = np.argwhere(~mask)
     assert np.sqrt(np.mean((posterior.at(hidden) - 10 * truth[~mask]) ** 2)) < 0.5 * 10 * truth.std()
     with pytest.raises(ValueError, match="values must be >= 0"):
         fit_posterior(Observations.from_dense(T - 50, mask), transform="sqrt")
+
+
+def test_counts_that_scatter_in_proportion_are_drawn_in_two_units(tmp_path):
+    X, mask, rng = table()
+    mean = 60 * np.exp(X)
+    T = rng.poisson(mean * rng.gamma(20, 1 / 20, size=X.shape)).astype(float)
+    done = tfl.complete(T, mask=mask, method="bayes", rank=6, **FEW)
+    posterior, hidden = done.answer, np.argwhere(~mask)
+    assert "square roots and normal on square roots that turn into logarithms" in done.settings["likelihood"]
+    assert [e.transform for e in posterior.others] == ["asinh"]
+    assert 5 < posterior.others[0].bend < 100
+    assert np.bincount(posterior.unit).tolist() == [30, 30]
+    off = np.mean(np.abs(posterior.at(hidden) - mean[~mask]) / mean[~mask])
+    alone = fit_posterior(Observations.from_dense(T, mask), rank=6, transform="sqrt", **FEW)[0]
+    assert off < 0.9 * np.mean(np.abs(alone.at(hidden) - mean[~mask]) / mean[~mask])
+    np.testing.assert_allclose(np.mean(done.sample(20), axis=0)[~mask].mean(), posterior.at(hidden).mean(), rtol=0.1)
+    assert done.settings["rhat"] < 3  # in one unit
+    done.save(tmp_path / "run.npz")
+    np.testing.assert_array_equal(tfl.Completion.load(tmp_path / "run.npz").estimate, done.estimate)
 
 
 def test_no_mean_far_beyond_its_slices():
@@ -83,14 +103,14 @@ def test_no_mean_far_beyond_its_slices():
 
 
 @pytest.mark.parametrize("family", ["normal", "student-t", "binomial", "negative-binomial"])
-@pytest.mark.parametrize("transform", ["none", "sqrt", "log"])
+@pytest.mark.parametrize("transform", ["none", "sqrt", "asinh", "log"])
 def test_mean_and_variance_are_those_of_the_draws(family, transform):
     if family in ("binomial", "negative-binomial") and transform != "none":
         pytest.skip("these have no transform")
     emission = Emission(family, transform, level=2.0, scale=0.3, shift=0.375, trials=7, degrees=9.0)
     x = np.array([-1.0, 0.0, 1.5])
     t = emission.sample(np.broadcast_to(x, (200_000, 3)), 0.8, np.random.default_rng(0))
-    exact = not (family == "student-t" and transform == "log")  # a log-t has no mean
+    exact = not (family == "student-t" and transform in ("asinh", "log"))  # a log-t has no mean
     np.testing.assert_allclose(emission.mean(x, 0.8), t.mean(axis=0), rtol=0.01 if exact else 0.05)
     if exact:
         rtol = 0.1 if transform == "sqrt" else 0.04

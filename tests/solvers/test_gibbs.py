@@ -31,11 +31,12 @@ def sampler(obs, threads=1, likelihood=NormalNoise, burn=5, draws=10, smooth=(0,
 # --- the draws of rows -----------------------------------------------------------------------------------------------
 
 
-def dense_system(rng, rows=7, K=4):
+def dense_system(rng, loose=(), rows=7, K=4):
     """Random normal equations, and the precision matrix and right-hand side that they stand for."""
     B = rng.normal(size=(rows, K, 6))
     G, h = B @ B.transpose(0, 2, 1), rng.normal(size=(rows, K))
     ridge, rho, middle = rng.random(K) + 0.5, 3 * rng.random(K), rng.normal(size=K)
+    rho[list(loose)] = 0
     D = np.diff(np.eye(rows), axis=0)
     P = np.kron(D.T @ D, np.diag(rho))
     for i in range(rows):
@@ -43,8 +44,10 @@ def dense_system(rng, rows=7, K=4):
     return G, h, ridge, rho, middle, P, (h + ridge * middle).reshape(-1)
 
 
-def test_chain_draws_have_the_mean_and_covariance_of_the_block_tridiagonal_system():
-    G, h, ridge, rho, middle, P, v = dense_system(np.random.default_rng(0))
+@pytest.mark.parametrize("loose", [(), (0,), (1,), (0, 2)])
+def test_chain_draws_have_the_mean_and_covariance_of_the_block_tridiagonal_system(loose):
+    """Also where some columns are not tied to their neighbours."""
+    G, h, ridge, rho, middle, P, v = dense_system(np.random.default_rng(0), loose)
     mean, out = np.empty_like(h), np.empty_like(h)
     columns = []
     for k in range(h.size):  # the draw is linear in its normals: unit vectors give a root of the covariance
@@ -101,6 +104,20 @@ def test_precisions_of_a_smooth_column_find_its_smoothness():
     assert ratio[0] <= 0.25
     assert ratio[1] >= 16
     np.testing.assert_allclose(np.mean([d[0][0] for d in drawn]), 1.0, atol=0.3)
+
+
+@pytest.mark.parametrize("ring", [False, True])
+@pytest.mark.parametrize("length", [3, 6, 7])
+def test_waves_are_those_of_the_neighbours(length, ring):
+    prior = ColumnPrior(length, RATIOS, 1.0, 1.0, ring=ring)
+    differences = np.diff(np.eye(length), axis=0)
+    if ring:
+        differences = np.vstack([differences, np.eye(length)[-1] - np.eye(length)[0]])
+    Q = differences.T @ differences
+    np.testing.assert_allclose(Q @ prior.basis, prior.basis * prior.waves, atol=1e-12)
+    np.testing.assert_allclose(prior.basis.T @ prior.basis, np.eye(length), atol=1e-12)
+    A = np.random.default_rng(0).normal(size=(length, 2))
+    np.testing.assert_allclose(prior.apart(A), np.diag(A.T @ Q @ A))
 
 
 # --- Polya-Gamma -----------------------------------------------------------------------------------------------------
@@ -195,7 +212,10 @@ def test_successive_conditional_draws_have_the_prior_distribution(name, monkeypa
     rng = np.random.default_rng(6)
     make, data = FAMILIES[name]
     table = entries(observations((3, 6)), 1)
-    proto = Gibbs(table, make(np.zeros(table.nnz)), 2, frozenset([1]), 0, 1, 1)
+    rings = frozenset(
+        [1] if name == "weighted" else []
+    )  # the hours of a day, of which the last goes over into the first
+    proto = Gibbs(table, make(np.zeros(table.nnz)), 2, frozenset([1]), 0, 1, 1, rings=rings)
 
     def start():
         chain, numbers = proto.sample_prior(rng), first_parameters(name, rng)

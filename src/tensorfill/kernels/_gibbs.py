@@ -210,35 +210,36 @@ def draw_chain(
     on the way up. G and h are used up. normals, mean, out (rows, K).
     """
     K, I = len(ridge), len(G)  # noqa: E741
-    back = np.empty((K, K))  # L_i^-1 diag(rho), row by row
+    columns = np.flatnonzero(rho)  # only these are tied, often a few of many
+    m = len(columns)
+    low = columns[0] if m else K
+    back = np.zeros((K, m))  # L_i^-1 diag(rho), without the columns that are zero
     for i in range(I):
         P, v = G[i], h[i]
         ends = (i > 0) + (i < I - 1)
         for r in range(K):
             P[r, r] += ridge[r] + ends * rho[r]
             v[r] += ridge[r] * middle[r]
-        if i > 0:  # P -= rho L^-T L^-1 rho of the row before; `back` = L^-1 diag(rho)
-            for t in range(K):
-                for r in range(K):
-                    b = back[t, r]
-                    for s in range(r + 1):
-                        P[r, s] -= b * back[t, s]
+        if i > 0:  # P -= rho L^-T L^-1 rho of the row before
             before = h[i - 1]  # L^-1 v of the row before
-            for t in range(K):
-                for r in range(K):
-                    v[r] += back[t, r] * before[t]
+            for t in range(low, K):
+                for a in range(m):
+                    b = back[t, a]
+                    r = columns[a]
+                    v[r] += b * before[t]
+                    for c in range(a + 1):
+                        P[r, columns[c]] -= b * back[t, c]
         cholesky(P, K)
         solve_lower(P, v, K)
-        for t in range(K):  # L X = diag(rho), by rows: X is lower triangular
-            for r in range(K):
-                back[t, r] = 0
-            back[t, t] = rho[t]
-            for j in range(t):
+        for t in range(low, K):  # L X = diag(rho), by rows: X is lower triangular
+            for a in range(m):
+                back[t, a] = rho[t] if columns[a] == t else 0.0
+            for j in range(low, t):
                 f = P[t, j]
-                for r in range(j + 1):
-                    back[t, r] -= f * back[j, r]
-            for r in range(t + 1):
-                back[t, r] /= P[t, t]
+                for a in range(m):
+                    back[t, a] -= f * back[j, a]
+            for a in range(m):
+                back[t, a] /= P[t, t]
     tied, v = np.empty(K), np.empty(K)
     for i in range(I - 1, -1, -1):
         P = G[i]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,14 +15,16 @@ from tensorfill.data.units import Units
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.modes import long_modes
-from tensorfill.models.emission import TRANSFORMS
+from tensorfill.models.emission import TRANSFORMS, Emission
 from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.result.answer import InUnits
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.gibbs import Gibbs
+from tensorfill.solvers.gibbs_bend import bend_of
 from tensorfill.solvers.gibbs_data import entries
-from tensorfill.solvers.gibbs_family import ceiling, family
+from tensorfill.solvers.gibbs_family import ceiling, family, units
+from tensorfill.solvers.gibbs_likelihood import Likelihood
 from tensorfill.solvers.gibbs_trace import summary
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
@@ -32,6 +35,8 @@ RANK_OF_TENSORS = (
     40  # Hangzhou set A, whole days missing, masks of seeds 2000 to 2003: MAPE .181 -> .172, twice the time
 )
 MEASURED = ("reals", "amounts")  # kinds of numbers that have a unit
+RING = 2  # rows of a ring: of three, each is a neighbour of both others
+STRAIGHT = 10  # a bend so many times beyond the largest count bends nothing
 CHAIN = 40  # steps a chain must have to be worth its start
 
 
@@ -47,9 +52,12 @@ class Bayes(Method):
         `settings` names
     rank : components beside the main effects; more than needed shrink away. None: 20 for a matrix, else 40
     smooth : modes (or names) whose neighbours may be alike; how much is learned. None: every mode longer than 4
-    transform : "none", "sqrt" (counts), "log" (positive values); "auto": as the prior asks for;
-        without a prior sqrt for counts up to more than 20
-    draws, burn : steps sampled, and steps thrown away before; both shared out among the chains
+    time : modes that are one time axis together, from the outer to the inner: ("day", "hour"). The end of each inner
+        one goes over into the start of the next turn: its last row is a neighbour of the first
+    transform : "none", "sqrt", "asinh" (counts: square roots of small ones, logarithms of large ones; where one turns
+        into the other is learned), "log" (positive values); "auto": as the prior asks for; without a prior, for counts
+        up to more than 20, sqrt and asinh both: as many chains of each
+    draws, burn : steps sampled, and steps thrown away before; both shared out among the chains of one transform
     chains : independent runs, one after the other, fewer where steps are few; their average is better than one long
         run's
     effects, pairs : main effects, and how many columns for each pair of modes, constant along the others
@@ -66,6 +74,7 @@ class Bayes(Method):
     prior: NumericalPrior | str | None = None
     rank: int | None = None
     smooth: Collection[int | str] | None = None
+    time: Sequence[int | str] | None = None
     transform: str = "auto"
     draws: int = 120
     burn: int = 80
@@ -97,27 +106,38 @@ class Bayes(Method):
         """The modes along which neighbours may be alike."""
         return long_modes(obs.shape) if self.smooth is None else sorted({obs.mode(key) for key in self.smooth})
 
+    def rings(self, obs: Observations) -> frozenset[int]:
+        """The modes whose last row is a neighbour of their first: all of `time` but the outermost."""
+        found = {obs.mode(key) for key in (self.time or ())[1:]}
+        return frozenset(n for n in found if obs.shape[n] > RING)
+
     def fit(self, obs: Observations, run: Run | None = None) -> tuple[Posterior, Outcome]:
         """Draw from the posterior."""
         run = run or Run()
         self.check(obs)
-        emission, likelihood, words = family(obs, self.numerical_prior, self.transform)
+        smooth = frozenset(self.smooth_modes(obs))
+        kinds = self._kinds(obs, smooth)
+        emission, likelihood, _ = kinds[0]
         table = entries(obs, self.threads)
         rank = (RANK if obs.ndim == 2 else RANK_OF_TENSORS) if self.rank is None else self.rank
         width = int(table.first[-1]) * (rank + obs.ndim * self.effects)
         chains = max(1, min(self.chains, self.draws, (self.draws + self.burn) // CHAIN))
+        burn, drawn, chains = self.burn // chains, self.draws // chains, chains * len(kinds)
         gibbs = Gibbs(
             table,
             likelihood,
             rank,
-            frozenset(self.smooth_modes(obs)),
-            self.burn // chains,
-            self.draws // chains,
+            smooth,
+            burn,
+            drawn,
             max(1, min(self.keep, KEEP_LIMIT // max(width, 1))),
             self.effects,
             means=emission.linear,
             pairs=self.pairs,
             chains=chains,
+            others=tuple(other for _, other, _ in kinds[1:]),
+            views=tuple(partial(e.mean, parameter=0.0) for e, _, _ in kinds),
+            rings=self.rings(obs) & smooth,
         )
         steps = chains * gibbs.length if run.max_iter is None else run.max_iter
         outcome = run_loop(
@@ -134,7 +154,7 @@ class Bayes(Method):
             "steps": int(outcome.state.numbers["k"]),
             "chains": chains,
             "rank": rank,
-            "likelihood": words,
+            "likelihood": " and ".join(words for _, _, words in kinds),
         }
         posterior = Posterior(
             obs.shape,
@@ -145,8 +165,18 @@ class Bayes(Method):
             gibbs.sequence[-1],
             ceiling(obs, emission),
             numbers,
+            tuple(other for other, _, _ in kinds[1:]),
+            parameters[:, -1].astype(np.int8) if len(kinds) > 1 else None,
         )
         return posterior, outcome
+
+    def _kinds(self, obs: Observations, smooth: frozenset[int]) -> list[tuple[Emission, Likelihood, str]]:
+        """How data follow from the model, in each unit that is drawn in."""
+        prior, bend = self.numerical_prior, partial(bend_of, obs, smooth, self.threads)
+        kinds = [family(obs, prior, transform, bend) for transform in units(obs, prior, self.transform)]
+        if len(kinds) > 1 and kinds[1][0].bend > STRAIGHT * obs.values.max():  # the same twice
+            kinds = kinds[:1]
+        return kinds
 
     def complete(self, obs: Observations, run: Run) -> Completion:
         units = self._units(obs)
@@ -177,6 +207,7 @@ class Bayes(Method):
         prior = self.numerical_prior
         out["prior"] = None if prior is None else {"name": prior.name, **prior.settings()}
         out["smooth"] = None if self.smooth is None else list(self.smooth)
+        out["time"] = None if self.time is None else list(self.time)
         return out
 
 

@@ -14,7 +14,7 @@ from tensorfill.numerical.binary import sigmoid
 Array = NDArray[Any]
 
 FAMILIES = ("normal", "student-t", "binomial", "negative-binomial")
-TRANSFORMS = ("none", "sqrt", "log")
+TRANSFORMS = ("none", "sqrt", "asinh", "log")
 EXPONENT = 40.0  # beyond it e^x is no count anyone has seen
 
 
@@ -27,7 +27,8 @@ class Emission:
     binomial : t ~ Binomial(trials, logit level + x)
     negative-binomial : t of mean m = e^(level + scale x) and variance m + m^2 / parameter
 
-    transform: none; sqrt, of t + 3/8 (counts); log, of t + shift. Means are kept within low and high.
+    transform: none; sqrt, of t + 3/8 (counts); log, of t + shift; asinh: asinh of sqrt((t + 3/8) / bend), roots of
+    what lies below `bend` and logarithms of what lies above. Means are kept within low and high.
     """
 
     family: str = "normal"
@@ -35,6 +36,7 @@ class Emission:
     level: float = 0.0
     scale: float = 1.0
     shift: float = 0.0
+    bend: float = 1.0
     trials: int = 1
     degrees: float = 4.0
     low: float = -np.inf
@@ -54,6 +56,8 @@ class Emission:
         """Data in the transformed unit."""
         if self.transform == "sqrt":
             return np.sqrt(t + self.shift)
+        if self.transform == "asinh":
+            return np.arcsinh(np.sqrt((t + self.shift) / self.bend))
         return np.log(t + self.shift) if self.transform == "log" else t
 
     def mean(self, x: Array, parameter: float) -> Array:
@@ -66,6 +70,9 @@ class Emission:
         spread = (self.scale * parameter) ** 2 * self._inflation
         if self.transform == "sqrt":
             value = np.maximum(value, 0) ** 2 + (spread - self.shift)
+        elif self.transform == "asinh":  # E cosh(2 (y + noise)) = cosh(2 y) e^(2 spread)
+            square = np.sinh(np.clip(value, 0, EXPONENT)) ** 2
+            value = self.bend * (square * np.exp(2 * spread) + 0.5 * np.expm1(2 * spread)) - self.shift
         elif self.transform == "log":
             value = np.exp(np.minimum(value + 0.5 * spread, EXPONENT)) - self.shift
         return np.clip(value, self.low, self.high)
@@ -81,6 +88,9 @@ class Emission:
         spread = (self.scale * parameter) ** 2 * self._inflation
         if self.transform == "sqrt":
             return 4 * np.maximum(value, 0) ** 2 * spread + 2 * spread**2
+        if self.transform == "asinh":
+            square, more = np.sinh(2 * np.clip(value, 0, EXPONENT)) ** 2, np.expm1(4 * spread)
+            return 0.125 * self.bend**2 * more * (2 * square * (1 + more) + more)
         if self.transform == "log":
             return np.exp(np.minimum(2 * value + spread, EXPONENT)) * np.expm1(spread)
         return np.full(np.shape(x), spread)
@@ -99,6 +109,8 @@ class Emission:
         value = value + self.scale * parameter * noise
         if self.transform == "sqrt":
             value = np.maximum(value, 0) ** 2 - self.shift
+        elif self.transform == "asinh":
+            value = self.bend * np.sinh(np.clip(value, 0, EXPONENT)) ** 2 - self.shift
         elif self.transform == "log":
             value = np.exp(np.minimum(value, EXPONENT)) - self.shift
         return value if self.transform == "none" else np.maximum(value, 0)

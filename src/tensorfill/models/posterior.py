@@ -37,6 +37,8 @@ class Posterior:
         them in place of the rows drawn, which scatter around them for nothing. Only where data are linear in the model
     ceiling : (sum of I_n,), or None: a mean stays below the least ceiling of its slices. Where data are squares or
         powers of the model, an extreme row times an extreme column would else carry it far beyond anything seen
+    others : how a datum follows in further units, where the draws were made in several
+    unit : (m,) of each draw the number of its unit, 0 for `emission`, then `others`; None: all 0
     numbers : rhat, ess and others, JSON-able
     """
 
@@ -50,6 +52,8 @@ class Posterior:
     mode: int = 0
     ceiling: Array | None = None
     numbers: Mapping[str, Any] = field(default_factory=dict)
+    others: tuple[Emission, ...] = ()
+    unit: Array | None = None
 
     def factors(self, draw: int) -> list[Array]:
         """The factors of one draw, (I_n, C) each, main effects among the columns."""
@@ -75,7 +79,7 @@ class Posterior:
         rows = self._rows(indices)
         total = np.zeros(len(rows))
         for j, parameter in enumerate(self.parameters):
-            total += self.emission.mean(self._predict(j, rows, steady=True), float(parameter))
+            total += self._emission(j).mean(self._predict(j, rows, steady=True), float(parameter))
         total /= len(self.parameters)
         return total if self.ceiling is None else np.minimum(total, self.ceiling[rows].min(axis=1))
 
@@ -89,7 +93,7 @@ class Posterior:
         total = np.zeros(self.shape)
         for j, parameter in enumerate(self.parameters):
             factors = np.split(self._stack(j, steady=True), np.cumsum(self.shape)[:-1])
-            total += self.emission.mean(CP(factors).full(), float(parameter))
+            total += self._emission(j).mean(CP(factors).full(), float(parameter))
         total /= len(self.draws)
         if self.ceiling is not None:
             for n, part in enumerate(np.split(self.ceiling, np.cumsum(self.shape)[:-1])):
@@ -102,7 +106,7 @@ class Posterior:
         out = np.empty((m, len(rows)))
         for j in range(m):
             draw = order[j % len(order)]
-            out[j] = self.emission.sample(self._predict(draw, rows), float(self.parameters[draw]), rng)
+            out[j] = self._emission(draw).sample(self._predict(draw, rows), float(self.parameters[draw]), rng)
         return out
 
     def quantile_at(self, indices: Array, q: Any) -> Array:
@@ -114,7 +118,7 @@ class Posterior:
             values = np.empty((len(self.draws), PER_DRAW, len(part)))
             for j, parameter in enumerate(self.parameters):
                 x = np.broadcast_to(self._predict(j, part), values.shape[1:])
-                values[j] = self.emission.sample(x, float(parameter), rng)
+                values[j] = self._emission(j).sample(x, float(parameter), rng)
             out[..., start : start + BLOCK] = np.quantile(values.reshape(-1, len(part)), q, axis=0)
         return out
 
@@ -123,12 +127,13 @@ class Posterior:
     def pack(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """(arrays, JSON-able rest) from which `unpack` makes the same answer."""
         arrays = {"draws": self.draws, "parameters": self.parameters}
-        optional = {"means": self.means, "ceiling": self.ceiling}
+        optional = {"means": self.means, "ceiling": self.ceiling, "unit": self.unit}
         arrays |= {name: array for name, array in optional.items() if array is not None}
         rest = {
             "shape": list(self.shape),
             "mode": self.mode,
             "emission": self.emission.settings(),
+            "others": [other.settings() for other in self.others],
             "numbers": dict(self.numbers),
         }
         return arrays, rest
@@ -146,9 +151,15 @@ class Posterior:
             int(rest["mode"]),
             arrays.get("ceiling"),
             dict(rest["numbers"]),
+            tuple(Emission(**other) for other in rest.get("others", ())),
+            arrays.get("unit"),
         )
 
     # --- inside -------------------------------------------------------------------------------------------------
+
+    def _emission(self, j: int) -> Emission:
+        """That of draw j."""
+        return self.emission if self.unit is None else (self.emission, *self.others)[int(self.unit[j])]
 
     def _variances(self, indices: Array) -> tuple[Array, Array]:
         """Variance of the draws' means, and mean of the draws' variances: (k,) each."""
@@ -156,11 +167,11 @@ class Posterior:
         mean, square, within = (np.zeros(len(rows)) for _ in range(3))
         for j, parameter in enumerate(self.parameters):
             x = self._predict(j, rows)
-            value = self.emission.mean(x, float(parameter))
+            value = self._emission(j).mean(x, float(parameter))
             off = value - mean
             mean += off / (j + 1)
             square += off * (value - mean)
-            within += self.emission.variance(x, float(parameter))
+            within += self._emission(j).variance(x, float(parameter))
         return square / max(len(self.draws) - 1, 1), within / len(self.draws)
 
     def _rows(self, indices: Array) -> Array:

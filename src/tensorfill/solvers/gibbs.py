@@ -11,6 +11,7 @@ and the sizes before the last mode. Modes go from the shortest to the longest.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -57,7 +58,9 @@ class Gibbs:
     State arrays: A0, A1, ... (I_n, C); ridge, ratio, middle (N, C); size, hold (R,); x (nnz,); trace (steps after
     burn-in, PROBES + 1); kept0, kept1, ... the draws kept (sum of I_n, C); mean0, ... the mean of the last mode's rows
     given the others (I, C), where `means`; kept (draws, parameters of the likelihood). Numbers: k, held, and the
-    likelihood's. Several chains run one after the other, each with its own start, burn-in and draws.
+    likelihood's. Several chains run one after the other, each with its own start, burn-in and draws. Of several
+    likelihoods, which take the data in different units, the chains have one after the other in turn; `views` bring
+    their x into one unit, in which the trace is.
     """
 
     entries: Entries
@@ -71,6 +74,9 @@ class Gibbs:
     means: bool = False
     pairs: int = 0
     chains: int = 1
+    others: tuple[Likelihood, ...] = ()
+    views: tuple[Callable[[Array], Array], ...] = ()
+    rings: frozenset[int] = frozenset()  # smooth modes whose last row is a neighbour of the first
 
     @property
     def length(self) -> int:
@@ -107,13 +113,20 @@ class Gibbs:
     def priors(self) -> list[ColumnPrior]:
         """Of every mode."""
         return [
-            ColumnPrior(length, RATIOS if n in self.smooth else RATIOS[:1], SHAPE, RATE)
+            ColumnPrior(length, RATIOS if n in self.smooth else RATIOS[:1], SHAPE, RATE, ring=n in self.rings)
             for n, length in enumerate(self.entries.shape)
         ]
 
+    def unit(self, k: int) -> int:
+        """Which of the likelihoods serves step k."""
+        return k // self.length % (1 + len(self.others))
+
+    def _serving(self, k: int) -> Likelihood:
+        return (self.likelihood, *self.others)[self.unit(k)]
+
     # --- the loop -----------------------------------------------------------------------------------------------
 
-    def init(self, rng: np.random.Generator) -> State:
+    def init(self, rng: np.random.Generator, k: int = 0) -> State:
         N, C = self.free.shape
         F = np.ones((int(self.entries.first[-1]), C))
         for n, length in enumerate(self.entries.shape):
@@ -124,28 +137,30 @@ class Gibbs:
         size = np.full(self.rank, START)
         chain = Chain(F, np.ones((N, C)), np.zeros((N, C)), np.zeros((N, C)), size, size**-2, 1.0)
         x = self.entries.predict(F)
-        trace = {"trace": np.empty((0, len(self._probes) + 1))}
-        numbers = {"k": 0, "held": 1.0, **self.likelihood.start(x, rng)}
-        return State(self._arrays(chain) | {"x": x} | trace, numbers, self.likelihood.nll(x, numbers))
+        trace = {"trace": np.empty((0, len(self._traced(x, 0.0, k))))}
+        likelihood = self._serving(k)
+        numbers = {"k": k, "held": 1.0, **likelihood.start(x, rng)}
+        return State(self._arrays(chain) | {"x": x} | trace, numbers, likelihood.nll(x, numbers))
 
     def step(self, state: State, rng: np.random.Generator) -> State:
         place = state.numbers["k"] % self.length
         if place == 0 and state.numbers["k"]:
             state = self._afresh(state, rng)
-        numbers, z, w = self.likelihood.augment(state.arrays["x"], dict(state.numbers), rng)
+        likelihood = self._serving(state.numbers["k"])
+        numbers, z, w = likelihood.augment(state.arrays["x"], dict(state.numbers), rng)
         chain = self.chain(state)
         for n in self.sequence:
             mean = self.draw_mode(chain, n, z, w, rng)
         x = self.entries.predict(chain.F)
-        value = self.likelihood.nll(x, numbers)
+        value = likelihood.nll(x, numbers)
         k = state.numbers["k"] + 1
         numbers |= {"k": k, "held": chain.held}
         arrays = {name: a for name, a in state.arrays.items() if name.startswith(("kept", "mean", "trace"))}
         arrays |= self._arrays(chain) | {"x": x}
         if place >= self.burn:
-            arrays["trace"] = np.vstack([arrays["trace"], np.append(x[self._probes], value)])
+            arrays["trace"] = np.vstack([arrays["trace"], self._traced(x, value, k - 1)])
             if place - self.burn in self._kept_at:
-                self._keep(arrays, chain.F, mean, numbers)
+                self._keep(arrays, chain.F, mean, numbers, k - 1)
         return State(arrays, numbers, value)
 
     def score(self, state: State) -> float:
@@ -156,9 +171,9 @@ class Gibbs:
 
     def _afresh(self, state: State, rng: np.random.Generator) -> State:
         """The start of the next chain, with what the chains before it have left."""
-        first = self.init(rng)
+        first = self.init(rng, state.numbers["k"])
         left = {name: a for name, a in state.arrays.items() if name.startswith(("kept", "mean", "trace"))}
-        return State({**first.arrays, **left}, {**first.numbers, "k": state.numbers["k"]}, first.value)
+        return State({**first.arrays, **left}, first.numbers, first.value)
 
     # --- draws --------------------------------------------------------------------------------------------------
 
@@ -173,8 +188,9 @@ class Gibbs:
             size[self.components] = chain.size
         size = size[free]
         ridge, ratio, middle = chain.ridge[n, free] / size**2, chain.ratio[n, free], chain.middle[n, free]
-        prior = RowPrior(free, np.flatnonzero(~self.free[n]), ridge, ridge * ratio, size * middle)
-        normals = rng.standard_normal((self.entries.shape[n], len(free)))
+        fixed = np.flatnonzero(~self.free[n])
+        prior = RowPrior(free, fixed, ridge, ridge * ratio, size * middle, n in self.rings)
+        normals = rng.standard_normal((self.entries.shape[n] + (n in self.rings), len(free)))
         turn = self.rank > 0 and n == self.sequence[-2]
         A, mean, Q, q = self.entries.draw(chain.F, n, z, w, prior, normals, sums=turn)
         chain.F[rows, free] = A
@@ -215,10 +231,8 @@ class Gibbs:
             free = np.flatnonzero(self.free[n])
             hyper = self.priors[n].sample(self.moves[n, free], rng)
             ridge[n, free], ratio[n, free], middle[n, free] = hyper
-            waves = self.priors[n].waves
-            basis = np.cos(np.pi * np.outer(np.arange(length) + 0.5, np.arange(length)) / length)
-            basis /= np.linalg.norm(basis, axis=0)
-            sd = 1 / np.sqrt(hyper[0] * (1 + np.outer(waves, hyper[1])))
+            basis = self.priors[n].basis
+            sd = 1 / np.sqrt(hyper[0] * (1 + np.outer(self.priors[n].waves, hyper[1])))
             F[self.entries.part(n), free] = hyper[2] + basis @ (sd * rng.standard_normal((length, len(free))))
         F[self.entries.part(self.sequence[0]), self.components] *= size
         return Chain(F, ridge, ratio, middle, size, hold, held)
@@ -231,12 +245,13 @@ class Gibbs:
         return Chain(np.concatenate(state.factors), held=state.numbers["held"], **parts)
 
     def kept(self, state: State) -> tuple[list[Array], list[Array], Array]:
-        """(stacked factors of each draw, means of its last mode's rows, parameters (draws, p)).
+        """(stacked factors of each draw, means of its last mode's rows, parameters (draws, p), the last its unit).
 
         The current draw where none was kept yet.
         """
         if "kept" not in state.arrays:
-            return [np.concatenate(state.factors)], [], np.array([self.likelihood.parameters(state.numbers)])
+            k = max(state.numbers["k"] - 1, 0)
+            return [np.concatenate(state.factors)], [], np.array([self._parameters(state.numbers, k)])
         arrays, parameters = state.arrays, state.arrays["kept"]
         means = [arrays[f"mean{j}"] for j in range(len(parameters)) if self.means]
         return [arrays[f"kept{j}"] for j in range(len(parameters))], means, parameters
@@ -252,8 +267,18 @@ class Gibbs:
         nnz = self.entries.nnz
         return np.unique(np.linspace(0, nnz - 1, min(PROBES, nnz)).astype(np.int64))
 
-    def _keep(self, arrays: dict[str, Array], F: Array, mean: Array, numbers: dict[str, Any]) -> None:
-        parameters = np.array([self.likelihood.parameters(numbers)])
+    def _traced(self, x: Array, value: float, k: int) -> Array:
+        """Of step k the values at the probes, in one unit; and its loss, where that has one unit."""
+        if not self.others:
+            return np.append(x[self._probes], value)
+        return self.views[self.unit(k)](x[self._probes])
+
+    def _parameters(self, numbers: Mapping[str, Any], k: int) -> list[float]:
+        """Those of the likelihood, and the number of its unit."""
+        return [*self._serving(k).parameters(numbers), float(self.unit(k))]
+
+    def _keep(self, arrays: dict[str, Array], F: Array, mean: Array, numbers: dict[str, Any], k: int) -> None:
+        parameters = np.array([self._parameters(numbers, k)])
         before = arrays.get("kept", np.empty((0, parameters.shape[1])))
         arrays[f"kept{len(before)}"] = F.astype(np.float32)
         if self.means:

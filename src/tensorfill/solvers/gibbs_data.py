@@ -64,7 +64,8 @@ class Entries:
     def draw(
         self, F: Array, n: int, z: Array, w: Array, prior: RowPrior, normals: Array, *, sums: bool = False
     ) -> tuple[Array, Array, Array, Array]:
-        """(new rows, their mean) of mode n given all else, (I_n, K) over its K free columns; normals (I_n, K).
+        """(new rows, their mean) of mode n given all else, (I_n, K) over its K free columns; normals (I_n, K), of a
+        ring one row more.
 
         With `sums` also Q (K, K) and q (K,): the normal equations of a multiplier of each column.
         """
@@ -78,7 +79,10 @@ class Entries:
             G, h = self.systems(free, fixed, n, z, w, part)
             if tied:
                 used = (G.copy(), h.copy()) if sums else (G, h)
-                _loops().draw_chain(*used, prior.ridge, prior.rho, prior.middle, normals, mean, out)
+                if prior.ring:
+                    _draw_ring(F[self.part(n)][:, prior.free], *used, prior, normals, mean, out)
+                else:
+                    _loops().draw_chain(*used, prior.ridge, prior.rho, prior.middle, normals, mean, out)
             else:
                 _loops().draw_rows(G, h, prior.ridge, prior.middle, normals[part], mean[part], out[part])
             if sums:
@@ -105,7 +109,7 @@ class Entries:
 class RowPrior:
     """The prior of one mode's rows over its free columns (K,): ridge about `middle`, `rho` between neighbours.
 
-    `fixed` are the columns that are 1 in this mode.
+    `fixed` are the columns that are 1 in this mode; on a `ring` the last row is a neighbour of the first.
     """
 
     free: Array
@@ -113,6 +117,30 @@ class RowPrior:
     ridge: Array
     rho: Array
     middle: Array
+    ring: bool = False
+
+
+def _draw_ring(A: Array, G: Array, h: Array, prior: RowPrior, normals: Array, mean: Array, out: Array) -> None:
+    """The rows of a ring, A (I, K) before: the first given its two neighbours, all others, a chain tied to it, and then
+    one step for all rows together, which the ties to the first would hold in place; normals (I + 1, K).
+    """
+    loops, first, rest = _loops(), slice(0, 1), slice(1, len(A))
+    whole, pull = np.tril(G) + np.tril(G, -1).transpose(0, 2, 1), h.sum(axis=0)
+    total = whole.sum(axis=0) + len(A) * np.diag(prior.ridge)
+    G[0] += np.diag(2 * prior.rho)
+    h[0] += prior.rho * (A[1] + A[-1])
+    loops.draw_rows(G[first], h[first], prior.ridge, prior.middle, normals[first], mean[first], out[first])
+    for end in (1, -1):
+        G[end] += np.diag(prior.rho)
+        h[end] += prior.rho * out[0]
+    loops.draw_chain(G[rest], h[rest], prior.ridge, prior.rho, prior.middle, normals[rest], mean[rest], out[rest])
+    pull = pull - np.einsum("irs,is->r", whole, out) + prior.ridge * (len(A) * prior.middle - out.sum(axis=0))
+    shift = np.empty((2, 1, len(prior.rho)))
+    loops.draw_rows(
+        total[None], pull[None], np.zeros(len(prior.rho)), prior.middle, normals[len(A) :], shift[0], shift[1]
+    )
+    out += shift[1]
+    mean += shift[0]
 
 
 def entries(obs: Observations, threads: int | None = None) -> Entries:

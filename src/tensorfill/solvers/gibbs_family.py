@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,13 +28,25 @@ COUNTS = ("poisson", "poisson-log", "negative-binomial", "geometric")
 HEAVY = ("student-t", "laplace", "huber")  # outliers: Student's t stands for all
 POSITIVE = ("gamma", "exponential", "rayleigh", "lognormal", "beta-divergence")  # normal on logarithms
 
+WORDS = {
+    "sqrt": " on square roots",
+    "log": " on logarithms",
+    "asinh": " on square roots that turn into logarithms at about {bend:.3g}",
+}
+COUNT_SHIFT = 0.375  # Anscombe's: it makes the noise of counts even down to small ones
+FEW_COUNTS = 20  # up to it counts are taken as they are, unless a prior says otherwise
 LEVELS = 20  # so few different values are the marks of a scale, which ends where they end
 ENOUGH = 30  # observations of a slice whose largest says something about the others
 MARGIN = 0.25  # of the range of the data
 
 
-def family(obs: Observations, prior: NumericalPrior | None, transform: str) -> tuple[Emission, Likelihood, str]:
-    """How data follow from the model, the same for the sampler, and both in words."""
+def family(
+    obs: Observations, prior: NumericalPrior | None, transform: str, bend: Callable[[], float] = lambda: 1.0
+) -> tuple[Emission, Likelihood, str]:
+    """How data follow from the model, the same for the sampler, and both in words.
+
+    `bend` is asked where counts are taken by asinh.
+    """
     if prior is not None:
         obs.check_domain(prior.t_domain, type(prior).__name__)
     t = np.array(obs.values, dtype=np.float64)
@@ -41,15 +54,15 @@ def family(obs: Observations, prior: NumericalPrior | None, transform: str) -> t
     name = "normal" if prior is None else prior.name
     if name in LOGIT:
         return _logit(t, w, int(getattr(prior, "n", 1)))
-    if name in COUNTS and transform != "sqrt":
+    if name in COUNTS and transform not in ("sqrt", "asinh"):
         return _counts(t, w)
     if transform == "auto":
-        transform = "log" if name in POSITIVE else _guess(t) if prior is None else "none"
+        transform = "log" if name in POSITIVE else "none"
     degrees = float(getattr(prior, "nu", 4.0)) if name in HEAVY else math.inf
-    emission, likelihood = _noise(t, w, transform, degrees)
+    emission, likelihood = _noise(t, w, transform, degrees, bend)
     words = "Student's t" if name in HEAVY else "normal"
     if transform != "none":
-        words += {"sqrt": " on square roots", "log": " on logarithms"}[transform]
+        words += WORDS[transform].format(bend=emission.bend)
     known = ("normal", "student-t", "lognormal")
     return emission, likelihood, words if name in known else f"{words}, standing for {name}"
 
@@ -67,9 +80,13 @@ def _counts(t: Array, w: Array | None) -> tuple[Emission, Likelihood, str]:
     return emission, NegativeBinomialCounts(t, w, level), "negative binomial, by Polya-Gamma variables"
 
 
-def _noise(t: Array, w: Array | None, transform: str, degrees: float) -> tuple[Emission, Likelihood]:
+def _noise(
+    t: Array, w: Array | None, transform: str, degrees: float, bend: Callable[[], float]
+) -> tuple[Emission, Likelihood]:
     kind = "student-t" if math.isfinite(degrees) else "normal"
     emission = Emission(kind, transform, shift=_shift(t, transform), degrees=degrees if kind == "student-t" else 4.0)
+    if transform == "asinh":
+        emission = replace(emission, bend=bend())
     y = emission.forward(t)
     level = float(np.average(y, weights=w))
     scale = float(np.sqrt(np.average((y - level) ** 2, weights=w))) or 1.0
@@ -85,8 +102,8 @@ def _shift(t: Array, transform: str) -> float:
     if transform != "none" and low < 0:
         msg = f'values must be >= 0 for transform="{transform}"; got {low}. Use transform="none".'
         raise ValueError(msg)
-    if transform == "sqrt":
-        return 0.375
+    if transform in ("sqrt", "asinh"):
+        return COUNT_SHIFT
     return 0.5 * float(t[t > 0].min(initial=1.0)) if transform == "log" and low == 0 else 0.0
 
 
@@ -118,7 +135,12 @@ def ceiling(obs: Observations, emission: Emission) -> Array | None:
     return np.concatenate(out)
 
 
-def _guess(t: Array) -> str:
-    """Square roots for counts, nothing else."""
-    counts = t.min() >= 0 and t.max() > 20 and bool((t == np.floor(t)).all())
-    return "sqrt" if counts else "none"
+def units(obs: Observations, prior: NumericalPrior | None, transform: str) -> tuple[str, ...]:
+    """The transforms to draw with: the one given, or both that make the noise of counts even.
+
+    Square roots serve where counts scatter like Poisson's, asinh where large ones scatter more. Errors of the mean of
+    both, Hangzhou's metro: random entries as square roots alone, whole days of a station as asinh alone.
+    """
+    t = obs.values
+    counts = prior is None and t.min() >= 0 and t.max() > FEW_COUNTS and bool((t == np.floor(t)).all())
+    return ("sqrt", "asinh") if transform == "auto" and counts else (transform,)

@@ -3,7 +3,8 @@
 Column a (I,) of a mode: minus log density ridge/2 (sum_i (a_i - middle)^2 + ratio sum_i (a_i - a_(i+1))^2), so the
 quadratic variation weighs rho = ridge * ratio. The ratio lies on a grid that begins with 0: a mode without an order
 finds itself there. Given the column, ratio (with the ridge integrated out), ridge and middle are drawn exactly; the
-normaliser needs the eigenvalues of the second differences only, which are cosines.
+normaliser needs the eigenvalues of the second differences only, which are cosines. On a ring (the hours of a day, which
+go over into the next day's) the last row is a neighbour of the first.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class ColumnPrior:
     grid : ratios that may be drawn, the first 0; just (0,) for a mode without smoothness
     shape, rate : of the Gamma prior of the ridge; rate (K,) or a number
     centre : precision of the middle around 0
+    ring : is the last row a neighbour of the first?
     """
 
     length: int
@@ -35,6 +37,7 @@ class ColumnPrior:
     shape: float
     rate: Any
     centre: float = 1.0
+    ring: bool = False
 
     @cached_property
     def log_det(self) -> Array:
@@ -44,7 +47,24 @@ class ColumnPrior:
     @cached_property
     def waves(self) -> Array:
         """Eigenvalues of the second differences, (I,)."""
-        return 2 - 2 * np.cos(np.pi * np.arange(self.length) / self.length)
+        k = np.arange(self.length)
+        return 2 - 2 * np.cos(np.pi * (2 * ((k + 1) // 2) if self.ring else k) / self.length)
+
+    @cached_property
+    def basis(self) -> Array:
+        """Their eigenvectors, in columns, (I, I)."""
+        i, k = np.arange(self.length), np.arange(self.length)
+        if self.ring:  # 1, then cosine and sine of each frequency; of an even length the last cosine is alone
+            turns = 2 * np.pi * np.outer(i, (k + 1) // 2) / self.length
+            out = np.where((k % 2 == 1) | (k == 0), np.cos(turns), np.sin(turns))
+        else:
+            out = np.cos(np.pi * np.outer(i + 0.5, k) / self.length)
+        return out / np.linalg.norm(out, axis=0)
+
+    def apart(self, A: Array) -> Array:
+        """Sum of squared differences of neighbours in every column of A (I, K), (K,)."""
+        out = (np.diff(A, axis=0) ** 2).sum(axis=0)
+        return out + (A[-1] - A[0]) ** 2 if self.ring else out
 
     def draw(self, A: Array, middle: Array, moves: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """(ridge, ratio, middle), each (K,), given the columns A (I, K); `moves` says which middles are not 0."""
@@ -52,8 +72,7 @@ class ColumnPrior:
         shape = self.shape + 0.5 * self.length
         grid = np.asarray(self.grid)
         if len(grid) > 1:
-            apart = (np.diff(A, axis=0) ** 2).sum(axis=0)
-            rates = self.rate + 0.5 * (around + grid[:, None] * apart)
+            rates = self.rate + 0.5 * (around + grid[:, None] * self.apart(A))
             chance = 0.5 * self.log_det[:, None] - shape * np.log(rates)
             chance = np.cumsum(np.exp(chance - chance.max(axis=0)), axis=0)
             pick = (chance < rng.random(A.shape[1]) * chance[-1]).sum(axis=0)
