@@ -48,3 +48,14 @@ def test_scaled_data_have_scaled_errors_and_intervals(scale):
     assert done.error / scale == pytest.approx(plain.error, rel=1e-6)
     for got, expected in zip(done.interval, plain.interval, strict=True):
         np.testing.assert_allclose(got / scale, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_imputer_scales_too(scale):
+    imputer = pytest.importorskip("tensorfill.sklearn").TensorImputer(rank=1, max_iter=5)
+    X = table()[..., 0]
+    plain, seen = imputer.fit_transform(X), ~np.isnan(X)
+    filled = imputer.fit_transform(scale * X)
+    assert np.array_equal(filled[seen], (scale * X)[seen])
+    np.testing.assert_allclose(filled / scale, plain, rtol=1e-6)
+    assert np.isfinite(imputer.score(scale * X))

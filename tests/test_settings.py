@@ -12,9 +12,11 @@ from tensorfill.methods.base import Run
 from tensorfill.solvers.loop import Stopping
 
 OWNERS = {**dict(tfl.METHODS.items()), **{f"solver {k}": v for k, v in tfl.SOLVERS.items()}}
+OWNERS |= {f"prior {k}": v for k, v in tfl.PRIORS.items()} | {f"smooth {k}": v for k, v in tfl.INTERELEMENT.items()}
 OWNERS |= {"run": Run, "stop": Stopping}
 NUMBERS = [float("nan"), 1j, True, -1, 0.5, np.array([1.0, 2.0]), [[1.0]]]
 BAD = ["a", "", b"x", object(), [], ["a"], {}, {"a": "b"}, None, *NUMBERS]
+del OWNERS["smooth graph-laplacian"]  # no graph without its edges
 GRID = [(owner, f.name) for owner, cls in OWNERS.items() for f in dataclasses.fields(cls) if f.init]
 
 
@@ -26,6 +28,26 @@ def test_wrong_settings_get_a_sentence(owner, name):
         except (TypeError, ValueError) as error:
             assert name.removesuffix("s") in str(error), (bad, error)  # noqa: PT017
             assert " must " in str(error) or "checkpoint" in str(error), (bad, error)  # noqa: PT017
+
+
+def test_numbers_whose_squares_are_none():
+    for sigma in (1e-200, 1e200):
+        with pytest.raises(ValueError, match=r"sigma must be from 1e-150 to 1e\+150, so that its square is a number,"):
+            tfl.Normal(sigma=sigma)
+    assert tfl.Normal(sigma=1e-120).grad(np.ones(1), np.zeros(1))[0] == pytest.approx(-1e240)
+    for huge in (lambda: tfl.Normal(sigma=10**400), lambda: tfl.Ridge(10**400)):
+        with pytest.raises(ValueError, match="must be a"):
+            huge()
+
+
+@pytest.mark.parametrize(
+    ("name", "bad"),
+    [("prior", []), ("rank", "a"), ("smooth", "a"), ("smooth", np.ones((1, 1))), ("ridge", {}), ("max_iter", 2.5)],
+)
+def test_the_imputer_says_what_is_wrong(name, bad):
+    imputer = pytest.importorskip("tensorfill.sklearn").TensorImputer(**{name: bad})
+    with pytest.raises(TypeError, match=f"{name} must be "):
+        imputer.fit(np.ones((4, 3)))
 
 
 T = np.outer(np.arange(1.0, 7.0), np.arange(1.0, 6.0))

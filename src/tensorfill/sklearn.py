@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from tensorfill.api import complete
 from tensorfill.choose.defaults import default_prior, default_smooth, prior_for
+from tensorfill.choose.magnitude import power_of
 from tensorfill.choose.newrows import Rows
 from tensorfill.data.facts import smooth_modes, unit_mode
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
 from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
+from tensorfill.registry import check_setting
 
 attempt_import("sklearn.base", "TensorImputer", "sklearn")
 
@@ -24,6 +26,16 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin  
 from sklearn.utils.validation import check_array, check_is_fitted, check_random_state, validate_data  # noqa: E402
 
 Array = NDArray[Any]
+# what settings may be; checked in `fit`, as scikit-learn has it
+KINDS = {
+    "prior": "NumericalPrior | str | None",
+    "rank": "int | None",
+    "smooth": "Mapping[int | str, float] | float | None",
+    "ridge": "float | None",
+    "shape": "Sequence[int] | None",
+    "max_iter": "int | None",
+    "held_out": "float",
+}
 
 
 class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -91,7 +103,11 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> TensorImputer:
         """Learn the factors from X (samples, features) or (samples, I_1, I_2, ...); NaN = missing. y is ignored."""
+        for name, kind in KINDS.items():
+            check_setting(name, getattr(self, name), kind)
         T, _ = self._tensor(X, fitting=True)
+        self._power = power_of(Observations.from_dense(T))  # 0 but for extreme data, which are divided by 2 ** it
+        T = np.ldexp(T, -self._power)
         self.means_ = _means(T)
         prior = self._choose_units(T)
         T = (T - self.center_) / self.scale_
@@ -119,7 +135,8 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """X with its missing entries filled, in the shape and float type of X."""
         check_is_fitted(self)
         T, form = self._tensor(X, fitting=False)
-        return self._fill(T).reshape(form)
+        filled = np.ldexp(self._fill(np.ldexp(T, -self._power)), self._power)
+        return np.where(np.isnan(T), filled, T).reshape(form)
 
     def score(self, X: Any, y: Any = None) -> float:
         """How well hidden entries of X are found, relative to the feature means of the training data.
@@ -132,7 +149,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         1 - (sum of squared errors) / (the same for the feature means): 1 is perfect, 0 no better than the means
         """
         check_is_fitted(self)
-        T, _ = self._tensor(X, fitting=False)
+        T = np.ldexp(self._tensor(X, fitting=False)[0], -self._power)
         hidden = _hide(T, self.held_out, self._seed)
         if not hidden.any():
             msg = "score needs samples with at least 2 known entries, one of them to hide; got none."

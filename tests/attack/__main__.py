@@ -1,4 +1,4 @@
-"""`python -m attack [--minutes 15] [--seed 0] [KIND ...]`: the whole attack, and a table of what came of it."""
+"""`python -m attack [--minutes 15] [--cases N] [--seed 0] [KIND ...]`: the attack, and a table of what came of it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="attack", description=__doc__)
     parser.add_argument("kinds", nargs="*", default=list(KINDS), metavar="KIND")
     parser.add_argument("--minutes", type=float, default=14.0)
+    parser.add_argument("--cases", type=int, default=10**9, help="at most so many of each kind")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     whole = sum(KINDS[kind] for kind in given.kinds)
     tallies = []
     for kind in given.kinds:
         seconds = 60 * given.minutes * KINDS[kind] / whole
-        tallies.append(run_cases(f"attack.{kind}", seconds, given.seed))
+        tallies.append(run_cases(f"attack.{kind}", seconds, given.seed, most=given.cases))
         for line in tallies[-1].bad:
             print(f"{kind}: {line}", file=sys.stderr, flush=True)
     print(table(tallies))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +12,8 @@ import numpy as np
 
 import tensorfill as tfl
 from attack.arena import Wrong
+from tensorfill.api import settings_of
+from tensorfill.data.memory import limited
 from tensorfill.methods import METHODS
 
 NAN = float("nan")
@@ -94,6 +99,8 @@ NAMES += ["starts", "draws", "burn", "keep", "transform", "chains", "threads", "
 class Cases:
     """Case k calls one of `CALLS` with data, a method and settings drawn by k."""
 
+    budget = 64 * 2**20  # bytes that a call may take
+
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.methods = [m for m in METHODS if not m.startswith("auto")] + ["auto"]
@@ -106,15 +113,23 @@ class Cases:
         if rng.random() < 0.5:
             what, data = pool[int(rng.integers(6))]  # often fine ones, so that settings get their turn
         call = CALLS[int(rng.choice(len(CALLS), p=SHARES))]
-        settings = {str(n): ODD[int(rng.integers(len(ODD)))] for n in rng.choice(NAMES, int(rng.integers(0, 3)), False)}
         method = self.methods[int(rng.integers(len(self.methods)))]
+        names = NAMES if rng.random() < 0.5 else sorted(settings_of(METHODS[method]))  # what it knows, or anything
+        several = min(len(names), int(rng.integers(0, 3)))
+        settings = {str(n): ODD[int(rng.integers(len(ODD)))] for n in rng.choice(names, several, False)}
         words = f"{call.__name__}({what}, {method}, {settings!r})"[:160]
-        return f"#{k} {words}", lambda: call(data, method, settings, rng)
+        return f"#{k} {words}", lambda: self.use(call, data, method, settings, rng)
+
+    def use(self, call: Callable[..., None], *given: Any) -> None:
+        with limited(self.budget):
+            call(*given)
 
 
 def complete(data: Any, method: str, settings: dict[str, Any], rng: np.random.Generator) -> None:
     given = {"method": method, "max_iter": 3, **settings}
     given.setdefault("seconds", 2.0)
+    if given.get("callback") is len:  # what it raises is its own
+        del given["callback"]
     check(tfl.complete(data, **given), data)
 
 
@@ -154,6 +169,36 @@ def problem(data: Any, method: str, settings: dict[str, Any], rng: np.random.Gen
     solver = list(tfl.SOLVERS)[int(rng.integers(len(tfl.SOLVERS)))]
     done = tfl.solve(p, solver, stopping=tfl.Stopping(max_iter=2), **({"init": pick[2]} if rng.random() < 0.3 else {}))
     check(done, None)
+
+
+def pieces(data: Any, method: str, settings: dict[str, Any], rng: np.random.Generator) -> None:
+    """Priors, smoothness and solvers made with odd numbers, put together."""
+
+    def one(registry: Any) -> Any:
+        cls = registry[list(registry)[int(rng.integers(len(registry)))]]
+        known = [f.name for f in dataclasses.fields(cls) if f.init]
+        return cls(**{name: ODD[int(rng.integers(len(ODD)))] for name in known if rng.random() < 0.5})
+
+    prior = one(tfl.PRIORS) if rng.random() < 0.5 else "normal"
+    inner = {int(rng.integers(2)): one(tfl.INTERELEMENT)} if rng.random() < 0.5 else {}
+    solver = one(tfl.SOLVERS) if rng.random() < 0.5 else "lbfgsb"
+    p = tfl.Problem(tfl.observe(data), rank=2, prior=prior, interelement=inner)
+    check(tfl.solve(p, solver, stopping=tfl.Stopping(max_iter=2, seconds=2.0)), None)
+
+
+def impute(data: Any, method: str, settings: dict[str, Any], rng: np.random.Generator) -> None:
+    from tensorfill.sklearn import TensorImputer
+
+    known = inspect.signature(TensorImputer).parameters
+    given = {"max_iter": 2, **{name: value for name, value in settings.items() if name in known}}
+    try:
+        filled = np.asarray(TensorImputer(**given).fit_transform(data))
+    except (TypeError, ValueError) as error:
+        if "/sklearn/utils/" in traceback.extract_tb(error.__traceback__)[-1].filename:
+            return  # its own checks, in its own words
+        raise
+    if filled.dtype.kind == "f" and not np.isfinite(filled).all():
+        raise Wrong("an answer that is not finite")
 
 
 def read_result(data: Any, method: str, settings: dict[str, Any], rng: np.random.Generator) -> None:
@@ -200,5 +245,5 @@ def formula(data: Any, method: str, settings: dict[str, Any], rng: np.random.Gen
     tfl.Custom(text)
 
 
-CALLS = [complete, observe, coordinates, problem, read_result, formula]
-SHARES = [0.5, 0.12, 0.12, 0.12, 0.08, 0.06]
+CALLS = [complete, observe, coordinates, problem, pieces, impute, read_result, formula]
+SHARES = [0.42, 0.1, 0.1, 0.1, 0.1, 0.06, 0.08, 0.04]

@@ -16,11 +16,6 @@ from tensorfill.data.files import read
 from tensorfill.solvers import loop
 
 ENDINGS = (".npy", ".csv", ".zarr", ".npz", ".tns")
-METHODS = (
-    ("halrtc", "--max-iter", "60"),
-    ("sptc", "--prior", "normal", "--rank", "4", "--max-iter", "60"),
-    ("auto-quick",),
-)
 
 
 def tensor() -> np.ndarray:
@@ -38,6 +33,7 @@ class Runs:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="attack-"))
         self.answers: dict[tuple[str, ...], np.ndarray] = {}
+        self.olds: dict[str, np.ndarray] = {}
 
     def fresh(self, ending: str) -> Path:
         """An empty folder with the input and an output of before in it."""
@@ -55,6 +51,13 @@ class Runs:
         shutil.copytree(kept, self.folder)
         return self.folder
 
+    def old(self, out: str) -> np.ndarray:
+        """What `fresh` puts there."""
+        if out not in self.olds:
+            kept = self.folder.with_suffix(f".old{Path(out).suffix}")
+            self.olds[out] = self.values(out, kept)
+        return self.olds[out]
+
     def command(self, method: str, *options: str, out: str, source: str = "in.npy") -> Callable[[], None]:
         """`tensorfill complete`, with a checkpoint after every iteration; to be run in a child, for it changes both."""
         words = ["complete", source, "-o", out, "--quiet", "--method", method, *options]
@@ -66,12 +69,13 @@ class Runs:
 
         return run
 
-    def values(self, out: str) -> np.ndarray:
+    def values(self, out: str, folder: Path | None = None) -> np.ndarray:
         """What is in an output; Wrong if it is no whole file. Zarr has threads, which forks lose: in a child."""
+        place = folder or self.folder
         copy, said = self.folder.with_suffix(".copy.npy"), self.folder.with_suffix(".said")
 
         def look() -> None:
-            loaded = read(self.folder / out)
+            loaded = read(place / out)
             np.save(
                 copy, np.asarray(loaded.values if loaded.values is not None else loaded.values_coo, dtype=np.float64)
             )

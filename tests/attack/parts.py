@@ -16,7 +16,7 @@ import pandas as pd
 import tensorfill as tfl
 from attack.arena import Wrong, in_child
 from attack.calls import ODD, check
-from attack.files import mutant
+from attack.damage import mutant
 from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.disk import PREFIX
 from tensorfill.data.partitions.opening import opened

@@ -98,3 +98,32 @@ def test_a_run_that_was_stopped_has_no_bars():
 def test_bad_requests_get_a_sentence(T, level, sentence):
     with pytest.raises(ValueError, match=sentence):
         tfl.complete(T, error_bars=level)
+
+
+@pytest.mark.parametrize("moment", ["the second run", "the widths"])
+def test_whoever_stops_them_keeps_the_answer(moment, monkeypatch):
+    from tensorfill.choose import errorbars
+    from tensorfill.methods.halrtc import HaLRTC
+
+    runs = []
+
+    def stopped(*given):
+        raise KeyboardInterrupt
+
+    def complete(self, obs, run, real=HaLRTC.complete):
+        runs.append(obs)
+        if moment == "the second run" and len(runs) == 2:
+            raise KeyboardInterrupt
+        return real(self, obs, run)
+
+    monkeypatch.setattr(HaLRTC, "complete", complete)
+    if moment == "the widths":
+        monkeypatch.setattr(errorbars, "half_widths", stopped)
+    T = np.outer(np.arange(1.0, 14.0), np.arange(1.0, 13.0))
+    T[::3, ::2] = np.nan
+    done = tfl.complete(T, method="halrtc", max_iter=3, error_bars=0.9)
+    assert done.status is tfl.Status.INTERRUPTED
+    assert np.array_equal(done.completed[~np.isnan(T)], T[~np.isnan(T)])
+    assert np.isfinite(done.completed).all()
+    with pytest.raises(AttributeError, match="no error bars; it was stopped before they were made"):
+        _ = done.interval

@@ -267,6 +267,18 @@ def test_a_file_that_brings_down_its_library_is_a_sentence(name, sentence, helpe
             read(tmp_path / "a.mat")
 
 
+def test_labels_that_point_outside_their_categories(tmp_path):
+    """Arrow reads whatever lies there, and the process is gone."""
+    pa = pytest.importorskip("pyarrow")
+    codes = pa.array([0, 1, -(2**24), 1], pa.int32())
+    labels = pa.DictionaryArray.from_arrays(codes, pa.array(["a", "b"]), safe=False)
+    feather = pytest.importorskip("pyarrow.feather")
+    table = pa.table({"site": labels, "hour": [0, 1, 0, 1], "v": [1.0, 2.0, 3.0, 4.0]})
+    feather.write_feather(table, tmp_path / "a.feather", compression="uncompressed")
+    with pytest.raises(FileError, match=r"cannot read .*a\.feather: it is damaged: In column 0: .* out of bounds"):
+        read(tmp_path / "a.feather", dims=["site", "hour"])
+
+
 def test_only_plain_values_come_back():
     import pickle
 

@@ -34,6 +34,7 @@ from tensorfill.result.record import Bars, Status
 Array = NDArray[Any]
 
 FEWEST = 100  # observed entries below which a fifth of them says nothing
+STOPPED = "it was stopped before they were made"
 WINDOW = 3  # pixels over which the activity of a field is taken
 
 
@@ -68,12 +69,16 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
         warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were set aside
         trial = method.complete(kept, replace(run, checkpoint=run.section("bars")))
     if trial.status in (Status.INTERRUPTED, Status.CALLBACK):
-        return replace(trial, observations=obs, why_no_bars="it was stopped before they were made")
-    unit = unit_of(trial)
-    at = tuple(aside.indices.T)
-    off = np.abs(np.asarray(trial.at(aside.indices), dtype=np.float64) - aside.values) / unit[at]
-    done = method.complete(obs, whole.rest(began))
-    half = half_widths(Errors(obs.shape, aside.indices, off), trial, level, run.seed) * unit
+        return replace(trial, observations=obs, why_no_bars=STOPPED)
+    done = trial
+    try:
+        unit = unit_of(trial)
+        at = tuple(aside.indices.T)
+        off = np.abs(np.asarray(trial.at(aside.indices), dtype=np.float64) - aside.values) / unit[at]
+        done = method.complete(obs, whole.rest(began))
+        half = half_widths(Errors(obs.shape, aside.indices, off), trial, level, run.seed) * unit
+    except KeyboardInterrupt:  # whoever has waited for the answer gets it
+        return replace(done, observations=obs, status=Status.INTERRUPTED, why_no_bars=STOPPED)
     half[obs.mask] = 0.0
     return replace(done, bars=Bars(level, half), error=float(np.sqrt(np.mean(off**2))))
 

@@ -71,7 +71,8 @@ def _theta(given: Any, lags: tuple[int, ...]) -> tuple[float, ...]:
     if given is None:
         return (1.0 / len(lags),) * len(lags)
     try:
-        theta = tuple(float(number) for number in np.atleast_1d(given))
+        numbers = np.atleast_1d(given)
+        theta = tuple(float(number) for number in numbers) if numbers.ndim == 1 and numbers.dtype.kind != "c" else ()
     except (TypeError, ValueError):
         theta = ()
     if len(theta) != len(lags) or not np.isfinite(theta).all():

@@ -28,7 +28,7 @@ def nonnegative_number(owner: str, what: str, given: Any) -> float:
     """`given` as a plain float, or a sentence: it must be finite and >= 0."""
     try:
         number = float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number >= 0.0):
         msg = f"{what} of {owner} must be a finite number >= 0; got {given!r}."

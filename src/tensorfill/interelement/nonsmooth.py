@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.interelement.base import INTERELEMENT, Array, InterElementPrior, Weighted
+from tensorfill.registry import check_setting
 
 
 @INTERELEMENT.register("total-variation")
@@ -100,6 +101,8 @@ class Box(_Interval):
     high: float | None = 1.0
 
     def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            check_setting(f"{name} of Box", getattr(self, name), "float | None")
         low = -math.inf if self.low is None else float(self.low)
         high = math.inf if self.high is None else float(self.high)
         if not (low <= high and low < math.inf and high > -math.inf):

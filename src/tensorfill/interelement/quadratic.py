@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.interelement.base import INTERELEMENT, Array, InterElementPrior, Weighted
+from tensorfill.registry import check_setting
 
 BANDED_UP_TO = 8  # sub-diagonals: a wider matrix goes to the sparse factorisation
 
@@ -132,6 +133,8 @@ class QuadraticVariation(Quadratic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_setting("order of QuadraticVariation", self.order, "int")
+        check_setting("periodic of QuadraticVariation", self.periodic, "bool | int")
         if self.order not in (1, 2):
             msg = f"order of QuadraticVariation must be 1 (differences) or 2 (second differences); got {self.order!r}."
             raise ValueError(msg)

@@ -61,6 +61,9 @@ UNIT = Interval(low=0.0, high=1.0)
 COUNTS = Interval(low=0.0, whole=True)
 
 
+SQUARABLE = (1e-150, 1e150)  # squares of these, and one over them, are still numbers
+
+
 def parameter(default: float, kind: str = "positive") -> Any:
     """A dataclass field holding a finite number, checked when the prior is made.
 
@@ -71,12 +74,15 @@ def parameter(default: float, kind: str = "positive") -> Any:
 
 def _number(prior: NumericalPrior, name: str, kind: str) -> float | int:
     """The parameter as a plain Python number, or a sentence."""
+    low, high = SQUARABLE
     must = {"positive": "a number > 0", "real": "a finite number", "count": "a whole number >= 1"}[kind]
     given = getattr(prior, name)
     try:
         value = float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         value = np.nan
+    if kind == "positive" and 0 < value < np.inf and not low <= value <= high:
+        must, value = f"from {low:g} to {high:g}, so that its square is a number,", np.nan
     good = {"positive": value > 0, "real": True, "count": value >= 1 and value == np.floor(value)}[kind]
     if not (good and np.isfinite(value)):
         msg = f"{name} must be {must} for {type(prior).__name__}; got {given!r}."

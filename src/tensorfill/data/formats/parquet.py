@@ -78,7 +78,7 @@ class Parquet(ArrowTable):
         # ParquetFile, not read_table: the latter looks for partitions and needs a file system
         file = pq.ParquetFile(pa.BufferReader(request.bytes()))
         ask_table(file.metadata.num_rows, file.metadata.num_columns, long)
-        return file.read()
+        return _sound(file.read())
 
     def save(self, sink: IO[bytes], table: Any) -> None:
         pa, pq = _arrow("writing Parquet")
@@ -120,8 +120,18 @@ def unpacked(source: str | bytes) -> bytes:
     alone = pa.ipc.IpcReadOptions(use_threads=False)
     with pa.ipc.open_file(packed, options=alone) as file, pa.ipc.new_stream(out, file.schema) as stream:
         for k in range(file.num_record_batches):
-            stream.write_batch(file.get_batch(k))
+            stream.write_batch(_sound(file.get_batch(k)))
     return out.getvalue().to_pybytes()
+
+
+def _sound(table: Any) -> Any:
+    """The table, if nothing in it points outside of it: Arrow looks only when asked, else it reads what is there."""
+    try:
+        table.validate(full=True)
+    except ValueError as error:
+        msg = f"it is damaged: {' '.join(str(error).split()).rstrip('.')}."
+        raise FileError(msg) from error
+    return table
 
 
 def ask_table(rows: int, columns: int, long: bool) -> None:
