@@ -302,3 +302,18 @@ def test_a_fit_that_is_late_is_one_that_was_not_made(contest, monkeypatch):
     assert contest._fit(entry, contest.folds[0]).note == "it was cut short"
     decision = blend.single(entry)
     assert answer.from_contest(contest, decision, Run(0, seconds=9.0), "auto").status is tfl.Status.TIME
+
+
+def test_a_second_round_cut_short_is_judged_by_the_first():
+    """Ctrl-C in the second of three folds: what ran on two of them counts by the opening one, like all others."""
+    obs = tfl.observe(series()[1])
+    contest = Contest.on(obs, look(obs), Given(), Run(0))
+    contest.opening = 1
+    parts = [np.zeros(fold.aside.nnz) for fold in contest.folds]
+    names = ["means", "interpolation"]
+    for name, count in zip(names, (2, 1), strict=True):
+        one = CANDIDATES[name]()
+        contest.entries.append(contest_module.Entry(one, one, tuple(parts[:count]), note="it was cut short"))
+    contest.narrow()
+    assert len(answer.leaderboard(contest, None)) == 2
+    assert all(contest.whole(e) for e in contest.entries)
