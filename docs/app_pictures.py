@@ -78,6 +78,14 @@ def main() -> None:
         until(page.find_element("id", "result").is_displayed)
         until(lambda: page.find_elements("css selector", "#details .compare"))
         save(page, "app-result.png", 980)
+        command = [
+            sys.executable,
+            str(HERE.parent / "examples" / "make_gallery.py"),
+            "--drawn",
+            "app-paint",
+            "app-result",
+        ]
+        subprocess.run(command, check=True)
     finally:
         page.quit()
         server.terminate()

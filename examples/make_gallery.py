@@ -4,6 +4,7 @@ Run:  python examples/make_gallery.py [name ...]      (all by default; a name le
 
 It writes docs/gallery.md, its pictures, the notebooks, docs/demo.png, and docs/gallery/made.json: what each was made
 from and what it showed. tests/test_gallery.py reads that, and says when a picture is older than what it shows.
+Pictures of benchmarks take hours: `python examples/make_gallery.py --drawn NAME` after one was made (_drawn.py).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import _drawn
 from _notebook import notebook
 from PIL import Image
 
@@ -138,6 +140,9 @@ def make_demo(room: Path) -> dict[str, Any]:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--drawn"]:
+        _drawn.note(*(sys.argv[2:] or _drawn.COMMANDS))
+        return
     wanted = sys.argv[1:] or ["demo", *ORDER]
     MADE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -62,3 +62,15 @@ def test_what_changed_is_noticed(gallery, tmp_path):
     before = gallery.fingerprint(script)
     script.write_text("x = 2\n")
     assert gallery.fingerprint(script) != before
+
+
+def test_pictures_of_benchmarks_are_of_the_figures_beside_them(gallery):
+    drawn = gallery._drawn
+    assert {f"{name}.png" for name in [*drawn.COMMANDS, "demo"]} == {p.name for p in (ROOT / "docs").glob("*.png")}
+    for name, (page, command) in drawn.COMMANDS.items():
+        text = (ROOT / "docs" / f"{page}.md").read_text()
+        assert f"({name}.png)" in text
+        assert command in text
+        then, now = drawn.read()[name], drawn.state(name)
+        remedy = f"run {command}, copy what it made to docs, then: python examples/make_gallery.py --drawn {name}"
+        assert now == then, remedy
