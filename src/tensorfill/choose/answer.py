@@ -127,7 +127,8 @@ def cut_short(contest: Contest, run: Run, method: str) -> Completion:
     """
     fitted = [e for e in (*contest.ranking(), *contest.entries[::-1]) if e.fitted is not None]
     if not fitted:
-        return from_one(Means(), contest.obs, contest.facts, run, method)
+        done = from_one(Means(), contest.obs, contest.facts, run, method)
+        return replace(done, status=contest.ended or Status.TIME, tried=leaderboard(contest, None))
     best = fitted[0]
     assert best.fitted is not None
     done = _completion(best.fitted, contest.obs, contest.facts, run, method)
@@ -144,11 +145,14 @@ def _part(run: Run, k: int, parts: int) -> Run:
 
 
 def _sharing(contest: Contest, decision: Decision) -> list[Candidate]:
-    """The parts of a blend, those of one family in no more time than trials take: draws are averaged."""
-    parts = [e.candidate for e in decision.entries]
-    family = [sum(type(other) is type(part) for other in parts) for part in parts]
-    longest = SHARED * contest.budget
-    return [p if n == 1 else p.shorter(contest.facts, longest / n) for p, n in zip(parts, family, strict=True)]
+    """The parts of a blend, those of one family in no more time than trials or one of them take: draws are averaged."""
+    out, facts = [], contest.facts
+    for entry in decision.entries:
+        family = [e.candidate for e in decision.entries if type(e.candidate) is type(entry.candidate)]
+        longest = max(SHARED * contest.budget, *(c.cost(facts) for c in family))
+        alone = len(family) == 1
+        out.append(entry.candidate if alone else entry.candidate.shorter(facts, longest / len(family)))
+    return out
 
 
 def _blend(contest: Contest, decision: Decision, answers: list[Answer]) -> Blend:

@@ -22,6 +22,7 @@ from tensorfill.choose.defaults import prior_for
 from tensorfill.choose.folds import Fold, folds_of, loss_weights
 from tensorfill.choose.given import Given
 from tensorfill.choose.journal import Journal
+from tensorfill.choose.part import part_of
 from tensorfill.data.facts import TWO_ENDS, Facts, unit_mode
 from tensorfill.data.gaps import GAPS
 from tensorfill.data.observations import Observations
@@ -63,12 +64,14 @@ class Entry:
 
 @dataclass(eq=False)
 class Contest:
-    """Folds made once, and the candidates tried on them so far."""
+    """Folds made once, and the candidates tried on them so far. Of large data it is held on a part."""
 
     obs: Observations
     facts: Facts
     given: Given
     run: Run
+    part: Observations
+    part_facts: Facts
     folds: tuple[Fold, ...]
     entries: list[Entry] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)  # candidate: why
@@ -78,8 +81,10 @@ class Contest:
     @staticmethod
     def on(obs: Observations, facts: Facts, given: Given, run: Run) -> Contest:
         """Folds drawn as the gaps lie."""
-        folds = folds_of(obs, facts, given.held_out, run.seed)
-        return Contest(obs, facts, given, run, folds, journal=Journal.of(run, f"{given!r} {obs.digest()}"))
+        part, part_facts = part_of(obs, facts, run.seed)
+        folds = folds_of(part, part_facts, given.held_out, run.seed)
+        journal = Journal.of(run, f"{given!r} {obs.digest()}")
+        return Contest(obs, facts, given, run, part, part_facts, folds, journal=journal)
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
@@ -87,13 +92,13 @@ class Contest:
         self.late = False  # did the time limit leave something untried?
         self.truth = np.concatenate([f.aside.values.astype(np.float64) for f in self.folds])
         self.kinds = np.concatenate([f.kinds for f in self.folds])
-        self.weight = np.concatenate([loss_weights(f.aside, self.obs, self.facts) for f in self.folds])
+        self.weight = np.concatenate([loss_weights(f.aside, self.part, self.part_facts) for f in self.folds])
         self.judges = np.random.default_rng([self.run.seed, 4]).random(len(self.truth)) < JUDGE
         if self.judges.all() or not self.judges.any():
             self.judges[: max(1, len(self.judges) // 2)] = True
         self.judge = None if self.given.prior is None else prior_for(self.obs, self.given.prior)
         few = FEW_FAMILIES if self.given.model else 1.0
-        self.budget = few * BUDGET[self.given.effort] * usual_budget(self.obs.nnz)
+        self.budget = few * BUDGET[self.given.effort] * usual_budget(self.part.nnz)
         self.left = self.budget
         ends_at = np.cumsum([fold.aside.nnz for fold in self.folds])
         counts = [int(np.count_nonzero(self.judges[:k])) for k in ends_at]
@@ -141,7 +146,7 @@ class Contest:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were held out
             try:
-                fitted = entry.trial.fit(fold.kept, self.facts, run)
+                fitted = entry.trial.fit(fold.kept, self.part_facts, run)
                 x = np.asarray(fitted.answer.at(fold.aside.indices), dtype=np.float64)
             except Late:
                 note, self.late = "it was cut short", True
@@ -155,8 +160,9 @@ class Contest:
             note = note or ("it was cut short" if late else "" if np.isfinite(x).all() else "it gave infinite numbers")
         took = time.perf_counter() - began
         if took > SHORTEST:
-            self.pace = float(np.clip(took / entry.trial.cost(self.facts), self.pace / PACES, self.pace * PACES))
-        entry = replace(entry, seconds=entry.seconds + took, fitted=entry.fitted or fitted)
+            self.pace = float(np.clip(took / entry.trial.cost(self.part_facts), self.pace / PACES, self.pace * PACES))
+        keep = entry.fitted or (fitted if self.part is self.obs else None)  # what a part was fitted to is no answer
+        entry = replace(entry, seconds=entry.seconds + took, fitted=keep)
         return replace(entry, note=note) if note else replace(entry, parts=(*entry.parts, self.clip(x)))
 
     def whole(self, entry: Entry) -> bool:

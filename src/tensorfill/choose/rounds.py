@@ -14,6 +14,7 @@ LARGEST_PART = 0.15  # of the budget, for one candidate on all folds
 FINALISTS = 6  # so many run on all folds: no more can have a part in a blend
 YARDSTICK = "means"  # what every answer is compared with
 EXACT = 1e-4  # of the variance of the data: a family that misses less goes on to its end, for they may have no noise
+LONGEST_FIT = 20.0  # times the budget: what takes longer to fit to all of large data is not tried on a part of them
 CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
 
 
@@ -47,13 +48,14 @@ def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: froze
     """
     able = []
     for cls in families:
-        why = refused(cls, contest.facts, contest.given)
+        facts, given = contest.part_facts, contest.given
+        why = refused(cls, contest.facts, given) or refused(cls, facts, given)
         if why is None:
-            sure = contest.given.anything or cls.name in always
-            able.append(Family(cls.search(contest.facts, contest.given), cls.first(contest.facts, contest.given), sure))
+            sure = given.anything or cls.name in always
+            able.append(Family(cls.search(facts, given), cls.first(facts, given), sure))
         else:
             contest.left_out[cls.name] = why
-    for family in sorted(able, key=lambda family: family.next.cost(contest.facts) if family.next else 0.0):
+    for family in sorted(able, key=lambda family: family.next.cost(contest.part_facts) if family.next else 0.0):
         for _ in range(family.first):
             if family.sure or not _dear(contest, family):
                 _try(contest, family)
@@ -68,17 +70,17 @@ def _dear(contest: Contest, family: Family) -> bool:
     """Would its next variant leave too little for the family that leads? It then waits for what that leaves."""
     if family.next is None:
         return False
-    return _trial(contest, family.next).cost(contest.facts) * contest.opening > LARGEST_PART * contest.budget
+    return _trial(contest, family.next).cost(contest.part_facts) * contest.opening > LARGEST_PART * contest.budget
 
 
 def _trial(contest: Contest, candidate: Candidate) -> Candidate:
     """The variant of it that is tried: shorter, where there is a shorter one."""
-    return candidate.shorter(contest.facts, LARGEST_PART * contest.budget / len(contest.folds))
+    return candidate.shorter(contest.part_facts, LARGEST_PART * contest.budget / len(contest.folds))
 
 
 def _try(contest: Contest, family: Family) -> None:
     """The next variant of a family on the opening folds, unless there is no time for it."""
-    candidate, facts = family.next, contest.facts
+    candidate, facts = family.next, contest.part_facts
     if candidate is None or contest.ended is not None:
         return
     trial = _trial(contest, candidate)
@@ -87,6 +89,11 @@ def _try(contest: Contest, family: Family) -> None:
         contest.left_out[candidate.label] = "there was no time for it"
         contest.late = True
         family.next = None
+        return
+    later = candidate.cost(contest.facts)
+    if later > LONGEST_FIT * contest.budget and contest.part is not contest.obs and not family.sure:
+        contest.left_out[candidate.label] = f"a fit to everything would take about {later:.0f} s"
+        family.send(np.inf)
         return
     exact = contest.judge is None and family.least < EXACT and cost < contest.budget
     if cost > max(contest.left - _second_cost(contest), CHEAP * contest.budget) and not (family.sure or exact):
@@ -103,7 +110,7 @@ def _try(contest: Contest, family: Family) -> None:
 def _second_cost(contest: Contest) -> float:
     """What the second round of the few best would take."""
     rest = len(contest.folds) - contest.opening
-    return rest * sum(e.trial.cost(contest.facts) for e in contest.ranking()[:FINALISTS]) if rest else 0.0
+    return rest * sum(e.trial.cost(contest.part_facts) for e in contest.ranking()[:FINALISTS]) if rest else 0.0
 
 
 def _second_round(contest: Contest) -> None:
@@ -114,7 +121,7 @@ def _second_round(contest: Contest) -> None:
     leader = ranking[0].predictions if ranking else np.empty(0)
     finalists = 0
     for k, entry in enumerate(ranking):
-        cost = entry.trial.cost(contest.facts) * (len(contest.folds) - contest.opening)
+        cost = entry.trial.cost(contest.part_facts) * (len(contest.folds) - contest.opening)
         sure = k == 0 or entry.candidate.name == YARDSTICK or cost <= CHEAP * contest.budget
         if contest.ended is not None or not contest.has_time(cost):
             note = "there was no time for all folds"
