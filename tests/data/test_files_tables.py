@@ -478,3 +478,29 @@ def test_letters_come_back_as_they_were_encoded(tmp_path, encoding):
     assert sum("Windows-1252" in note for note in loaded.notes) == (encoding == "cp1252")
     write(tmp_path / "b.csv", np.array([[0.5, 3.5], [1.5, 2.5]]), loaded)
     assert (tmp_path / "b.csv").read_bytes() == text.replace("0,5;", "0,5;3,5").encode(encoding)
+
+
+# --- tables as people have them -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "out"),
+    [
+        ("a|b|c\n1|2|3\n4||6\n", "a|b|c\n1|2|3\n4|1000|6\n"),
+        ("x y z\n1.5 2 3\n4 NaN 6\n", "x y z\n1.5 2 3\n4 1000.25 6\n"),
+        ("  1.5   2\n  4   NaN\n", "1.5 2\n4 1000.25\n"),
+        ("a,b,c,\n1,2,3,\n4,,6,\n", "a,b,c\n1,2,3\n4,1000,6\n"),  # each row ends with a comma
+        ("# stations\n# 2024, May\nx,y,z\n1,2,3\n4,,6\n", "# stations\n# 2024, May\nx,y,z\n1,2,3\n4,1000,6\n"),
+        ("#id,y,z\n1,2,3\n2,,6\n", "#id,y,z\n1,2,3\n2,1000,6\n"),  # a header
+        ("a,b\n1.5,#N/A\n2,#DIV/0!\n3,<NA>\n4,4\n", "a,b\n1.5,1000.25\n2,1000.25\n3,1000.25\n4,4\n"),
+    ],
+)
+def test_tables_as_people_have_them(tmp_path, text, out):
+    assert csv_round_trip(tmp_path, text)[1] == out
+
+
+def test_columns_of_numbers_in_a_text_file(tmp_path):
+    (tmp_path / "a.dat").write_text("1.0\t2.0\t3.0\n4.0\tnan\t6.0\n")
+    assert read(tmp_path / "a.dat").shape == (2, 3)
+    (tmp_path / "b.dat").write_text("1 1 1 2.5\n2 1 3 1e3\n")  # places and a number
+    assert read(tmp_path / "b.dat").format == "tns"

@@ -86,16 +86,13 @@ def _numbers(column: Any) -> Array:
 
 def _numbered(column: Any, name: str) -> tuple[Any, Array]:
     """(labels in their order, which of them each row has)."""
-    import polars as pl
-
     if column.null_count():
         none = f"{column.null_count():,} have none. Drop them or name what they are."
         msg = f"every row must have a label in column {name!r}; {none}"
         raise ValueError(msg)
     labels = column.unique().sort()
-    places = pl.DataFrame({"label": labels, "k": np.arange(len(labels))})
-    found = pl.DataFrame({"label": column}).join(places, on="label", how="left", maintain_order="left")
-    return labels, found["k"].to_numpy().astype(np.intp)
+    places = {label: k for k, label in enumerate(labels.to_list())}
+    return labels, np.fromiter((places[label] for label in column.to_list()), np.intp, len(column))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from tensorfill.data.exact import whole_numbers
 from tensorfill.data.formats.base import Array, FileError, texts
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", "\u2013", "\u2014"})  # also long dashes
+MISSING |= {"#n/a", "#na", "<na>", "#div/0!", "#num!", "#value!", "#ref!"}  # of spreadsheets, and of pandas
 OPPOSITE = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 TRUE = frozenset({"yes", "true"})
 COMMA = re.compile(r"[+-]?(?:\d*|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?")

@@ -31,7 +31,7 @@ def format_of(path: str | Path) -> type[Format] | None:
 
 
 def sniff(head: bytes) -> type[Format] | None:
-    """The format that the first bytes of a file say; text is a .tns if its first line is numbers between spaces."""
+    """The format that the first bytes of a file say; text is a .tns if its first line is places and a number."""
     for _, kind in FORMATS.items():
         if kind.looks(head):
             return kind
@@ -41,7 +41,8 @@ def sniff(head: bytes) -> type[Format] | None:
         return None
     lines = [line for line in head.splitlines() if line.strip() and not line.startswith(b"#")]
     parts = lines[0].split() if lines else []
-    return FORMATS["tns" if len(parts) > 2 and all(_is_number(p) for p in parts) else "csv"]
+    places = len(parts) > 2 and all(p.isdigit() for p in parts[:-1])
+    return FORMATS["tns" if places and _is_number(parts[-1]) else "csv"]
 
 
 def _is_number(word: bytes) -> bool:

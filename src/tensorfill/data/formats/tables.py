@@ -83,6 +83,7 @@ class CSV(Format):
     def _write(self, sink: IO[bytes], rows: Iterable[Sequence[str]], like: Loaded) -> None:
         style = {"encoding": "utf-8", **self._style(like)}
         with io.TextIOWrapper(io.BytesIO(), encoding=style.pop("encoding"), newline="") as text:
+            text.write(style.pop("preface", ""))
             csv.writer(text, **style).writerows(rows)
             text.flush()
             sink.write(text.buffer.getbuffer())
@@ -101,14 +102,17 @@ class TSV(CSV):
 def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
     """All rows, and how they were separated."""
     text, encoding = _decoded(data)
+    preface, text = _preface(text)
     head = text.partition("\n")[0]
-    delimiter = _delimiter(text)
-    style = {
-        "delimiter": delimiter,
+    style: dict[str, Any] = {
+        "delimiter": _delimiter(text),
         "lineterminator": "\r\n" if head.endswith("\r") else "\n",
         "encoding": encoding,
+        "preface": preface,
     }
-    rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row]
+    spaces = style["delimiter"] == " "
+    lines = io.StringIO("\n".join(map(str.strip, text.splitlines())) if spaces else text, newline="")
+    rows = [row for row in csv.reader(lines, delimiter=style["delimiter"], skipinitialspace=spaces) if row]
     if not rows:
         msg = "it holds no rows."
         raise FileError(msg)
@@ -118,7 +122,19 @@ def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
             do = "Give each row as many, blank where one is missing."
             msg = f"row {k + 1} has {cells}, but row 1 has {len(rows[0])}. {do}"
             raise FileError(msg)
+    if len(rows[0]) > 1 and not any(row[-1].strip() for row in rows):  # each row ends with a comma
+        rows = [row[:-1] for row in rows]
     return rows, style
+
+
+def _preface(text: str) -> tuple[str, str]:
+    """(lines before the table that start with #, the rest): they are no part of it, unless they have as many cells."""
+    lines = text.splitlines(keepends=True)
+    first = next((k for k, line in enumerate(lines) if not line.startswith("#")), 0)
+    between = _delimiter("".join(lines[first:]))
+    if any(line.count(between) == lines[first].count(between) for line in lines[:first]):
+        return "", text
+    return "".join(lines[:first]), "".join(lines[first:])
 
 
 def _decoded(data: bytes) -> tuple[str, str]:
@@ -136,12 +152,14 @@ def _decoded(data: bytes) -> tuple[str, str]:
 
 
 def _delimiter(text: str) -> str:
-    """What stands between the cells: the most frequent of comma, semicolon and tab in the first line; not a comma that
-    is inside numbers (1,5;2,5).
+    """What stands between the cells: the most frequent of comma, semicolon, tab and bar in the first line, spaces where
+    there is none; not a comma that is inside numbers (1,5;2,5).
     """
     first = text[:SAMPLE].splitlines()[:20]
     head = first[0] if first else ""
-    best = max(",;\t", key=head.count)  # the comma on a draw
+    best = max(",;\t|", key=head.count)  # the comma on a draw
+    if best not in head and len({len(line.split()) for line in first if line.strip()} - {0, 1}) == 1:
+        return " "  # columns of a text file
     for other in ";\t":
         if best == "," and other in head:
             cells = [cell.strip() for line in first for cell in line.split(other)]
