@@ -5,6 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.choose import field
+from tensorfill.choose.candidates.field import Field, is_video
 from tensorfill.choose.defaults import prior_for
 from tensorfill.choose.field import (
     EVALUATIONS,
@@ -16,6 +17,8 @@ from tensorfill.choose.field import (
     schedule,
     tensorspace_tv,
 )
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import look
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 
@@ -149,3 +152,33 @@ def test_only_colours_are_turned_into_opponents():
     assert colours_of(np.moveaxis(T, 2, 0), modes=(1, 2)) is None  # three sensors over a plane
     assert colours_of(T[:, :, :2]) is None
     assert colours_of(T[:, :3, :], modes=(0, 2)) is None
+
+
+@pytest.mark.parametrize(
+    ("order", "dims", "rows", "frames"),
+    [
+        ((0, 1, 2, 3), None, (0, 1), 3),
+        ((3, 0, 1, 2), None, (1, 2), 0),
+        ((3, 0, 1, 2), ("frame", "row", "column", "channel"), (1, 2), 0),
+        ((0, 1, 2), None, (0, 1), None),
+    ],
+)
+def test_rows_columns_and_time_of_a_video(order, dims, rows, frames):
+    y, x, c, f = np.mgrid[0:24, 0:26, 0:3, 0:9]
+    video = np.rint(120 + 60 * np.sin((x + f) / 4) + 30 * np.cos(y / 5 + c)).astype(np.uint8)
+    T = (video if len(order) == 4 else video[..., 0]).transpose(order)
+    facts = look(tfl.observe(T, mask=np.random.default_rng(0).random(T.shape) < 0.6, dims=dims))
+    field = Field.clean(facts, Given())
+    assert field.modes[:2] == rows
+    assert field.frames == frames
+    assert is_video(facts) == (frames is not None)
+
+
+def test_a_clean_video_is_followed_without_a_contest():
+    y, x, c, f = np.mgrid[0:20, 0:22, 0:3, 0:6]
+    T = np.rint(120 + 60 * np.sin((x + f) / 3) * np.cos((y - f) / 4) + 20 * c).astype(np.uint8)
+    M = np.random.default_rng(0).random(T.shape) < 0.3
+    done = tfl.complete(T, mask=M, passes=2, rank=8)
+    assert done.settings["passes"] == 2
+    np.testing.assert_array_equal(done.completed[M], T[M])
+    assert np.sqrt(np.mean((done.estimate - T.astype(float))[~M] ** 2)) < 10

@@ -339,3 +339,44 @@ def test_what_is_not_wanted_costs_nothing_and_changes_nothing(shape):
     middle = shape[modes[1]] // 2
     far = (slice(None),) * modes[0] + (slice(-2, None), slice(middle, middle + 2))
     np.testing.assert_allclose(part[far], X[far], rtol=1e-5, atol=1e-5)
+
+
+def moving(F=5, H=24, W=26):
+    """A texture that moves by two pixels a frame: (F, H, W, 3)."""
+    wide = texture(H, W + 2 * F) + 25.0 * np.random.default_rng(2).random((H, W + 2 * F, 1))
+    return np.stack([wide[:, 2 * f : 2 * f + W] for f in range(F)])
+
+
+VIDEO = SelfSimilarity(patch=4, stride=3, group=16, radius=6, modes=(1, 2), frames=0)
+
+
+def test_look_alikes_of_a_frame_lie_in_those_around_it():
+    T = moving()
+    frame, y = np.divmod(VIDEO.match(T) // T.shape[2], T.shape[1])
+    own = frame[..., :1]
+    assert abs(frame - own).max() == VIDEO.reach
+    assert (frame != own).any(axis=2).mean() > 0.9
+    assert (y + VIDEO.patch <= T.shape[1]).all()  # no patch reaches into the next frame
+    alone = VIDEO.match(T[2:3])
+    still = SelfSimilarity(patch=4, stride=3, group=16, radius=6).match(T[2])
+    np.testing.assert_array_equal(alone, still)
+
+
+def test_a_video_is_better_followed_than_stacked():
+    T = moving()
+    M = holes(T.shape)
+    X = np.where(M, T, T + 10.0 * np.random.default_rng(3).standard_normal(T.shape))
+    stacked = SelfSimilarity(patch=4, stride=3, group=16, radius=6, modes=(1, 2))
+    off, than = (rms(d.denoise(X, 8.0, observed=M), T, ~M) for d in (VIDEO, stacked))
+    assert off < 0.8 * than
+
+
+def test_frames_may_lie_along_any_mode():
+    T = moving(3)
+    M = holes(T.shape)
+    Z = VIDEO.denoise(T, 5.0, observed=M, threads=2)
+    last = SelfSimilarity(patch=4, stride=3, group=16, radius=6, modes=(0, 1), frames=-1)
+    moved = last.denoise(np.moveaxis(T, 0, 3), 5.0, observed=np.moveaxis(M, 0, 3))
+    np.testing.assert_array_equal(np.moveaxis(moved, 3, 0), Z)
+    with pytest.raises(ValueError, match="frames 1"):
+        SelfSimilarity(modes=(1, 2), frames=1).check(T.shape)

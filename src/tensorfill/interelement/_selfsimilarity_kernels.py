@@ -45,41 +45,68 @@ def _column_distances(guide: Array, y: int, v: int, patch: int, span: Any, out: 
 
 
 @kernel
-def match(guide: Array, rows: Array, columns: Array, patch: int, radius: int, out: Array) -> None:
+def _met_along(
+    guide: Array,
+    lines: Any,
+    columns: Array,
+    patch: int,
+    radius: int,
+    line: Array,
+    met: Array,
+    distance: Array,
+    out: Array,
+) -> None:
+    """The patches of row v as look-alikes of those of row y, lines = (y, v): met (columns,), distance and out (columns,
+    K) go on.
+    """
+    (y, v), W, K = lines, guide.shape[2], out.shape[1]
+    for step in range(-min(radius, W - patch), min(radius, W - patch) + 1):
+        low, high = max(0, -step), min(W, W - step)
+        _column_distances(guide, y, v, patch, (step, low, high), line)
+        for b in range(len(columns)):
+            x = columns[b]
+            if x < low or x + patch > high:
+                continue
+            s = np.float32(-1) if v == y and step == 0 else np.float32(0)
+            for j in range(patch):
+                s += line[x - low + j]
+            if met[b] < K:
+                k = met[b]
+                met[b] += 1
+            elif s < distance[b, K - 1]:
+                k = K - 1
+            else:
+                continue
+            while k > 0 and distance[b, k - 1] > s:
+                distance[b, k] = distance[b, k - 1]
+                out[b, k] = out[b, k - 1]
+                k -= 1
+            distance[b, k] = s
+            out[b, k] = v * W + x + step
+
+
+@kernel
+def match(
+    guide: Array, rows: Array, columns: Array, patch: int, radius: int, height: int, reach: int, out: Array
+) -> None:
     """For the patch at each (row, column): the corners v * W + u of the K nearest in its window, nearest first.
 
-    guide (C, H, W); out (len(rows), len(columns), K), int32. The patch itself comes first; ties go to the first met.
-    A whole row of patches is compared with itself moved by one step after the other: neighbours share the work.
+    guide (C, H, W), frames of `height` rows one below the other; the window is that of the same rows and columns in
+    `reach` frames before and after, too. out (len(rows), len(columns), K), int32. The patch itself comes first; ties go
+    to the first met. A whole row of patches is compared with itself moved by one step after the other: neighbours
+    share the work.
     """
     _, H, W = guide.shape
     K = out.shape[2]
     distance, line = np.empty((len(columns), K), np.float32), np.empty(W, np.float32)
     for a in range(len(rows)):
         y, met = rows[a], np.zeros(len(columns), np.int64)
-        for v in range(max(0, y - radius), min(H - patch, y + radius) + 1):
-            for step in range(-min(radius, W - patch), min(radius, W - patch) + 1):
-                low, high = max(0, -step), min(W, W - step)
-                _column_distances(guide, y, v, patch, (step, low, high), line)
-                for b in range(len(columns)):
-                    x = columns[b]
-                    if x < low or x + patch > high:
-                        continue
-                    s = np.float32(-1) if v == y and step == 0 else np.float32(0)
-                    for j in range(patch):
-                        s += line[x - low + j]
-                    if met[b] < K:
-                        k = met[b]
-                        met[b] += 1
-                    elif s < distance[b, K - 1]:
-                        k = K - 1
-                    else:
-                        continue
-                    while k > 0 and distance[b, k - 1] > s:
-                        distance[b, k] = distance[b, k - 1]
-                        out[a, b, k] = out[a, b, k - 1]
-                        k -= 1
-                    distance[b, k] = s
-                    out[a, b, k] = v * W + x + step
+        frame = y // height
+        for other in range(max(0, frame - reach), min(H // height, frame + reach + 1)):
+            top = other * height
+            first, last = max(0, y % height - radius), min(height - patch, y % height + radius)
+            for v in range(top + first, top + last + 1):
+                _met_along(guide, (y, v), columns, patch, radius, line, met, distance, out[a])
 
 
 @kernel

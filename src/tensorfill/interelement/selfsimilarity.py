@@ -10,7 +10,7 @@ passes where filtering and pasting gets in many. Channels are coupled by the cov
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -44,6 +44,10 @@ class SelfSimilarity:
     modes
         The two modes that are positions: rows and columns of a picture. All other modes (colours, bands, frames) are
         channels, which the patches hold together.
+    frames
+        The mode that is time, of a video: patches are those of one frame, and have look-alikes in others.
+    reach
+        In how many frames before and after.
     near
         Where only some pixels are wanted: serve the reference patches that hold one, and not those all around of which
         a look-alike does. Around scratches a third of the time, for .1 dB.
@@ -57,6 +61,8 @@ class SelfSimilarity:
     radius: int = 12
     modes: tuple[int, int] = (0, 1)
     near: bool = False
+    frames: int | None = None
+    reach: int = 2
 
     @property
     def margin(self) -> int:
@@ -65,7 +71,7 @@ class SelfSimilarity:
         return reach + (self.patch if self.near else reach)
 
     def __post_init__(self) -> None:
-        for what, least in (("patch", 2), ("stride", 1), ("group", 2), ("radius", 1)):
+        for what, least in (("patch", 2), ("stride", 1), ("group", 2), ("radius", 1), ("reach", 0)):
             got = getattr(self, what)
             if not isinstance(got, int | np.integer) or got < least:
                 msg = f"{what} of SelfSimilarity must be a whole number >= {least}; got {got!r}."
@@ -86,8 +92,12 @@ class SelfSimilarity:
     def check(self, shape: tuple[int, ...]) -> None:
         """Raise ValueError, with a sentence, if X of this shape has no patches."""
         N = len(shape)
-        if N < 2 or any(not -N <= m < N for m in self.modes) or self.modes[0] % N == self.modes[1] % N:
-            msg = f"SelfSimilarity needs two different modes that are positions; got modes {self.modes}, shape {shape}."
+        named = self.modes if self.frames is None else (*self.modes, self.frames)
+        if N < 2 or any(not -N <= m < N for m in named) or len({m % N for m in named}) < len(named):
+            msg = (
+                f"SelfSimilarity needs two different modes that are positions, and frames along another; "
+                f"got modes {self.modes}, frames {self.frames}, shape {shape}."
+            )
             raise ValueError(msg)
         for m in self.modes:
             if shape[m] < self.patch:
@@ -107,15 +117,17 @@ class SelfSimilarity:
         from tensorfill.interelement._selfsimilarity_kernels import match
 
         self.check(X.shape)
-        picture, _ = _picture(X, self.modes)
+        picture, _ = self._picture(X)
         guide = _guide(picture)
-        _, H, W = guide.shape
+        W, H = guide.shape[2], X.shape[self.modes[0]]  # of one frame
         ys, xs = (_grid(length, self.patch, self.stride, s) for length, s in zip((H, W), shift, strict=True))
+        ys = (np.arange(0, guide.shape[1], H)[:, None] + ys).reshape(-1)
         # a corner sees the fewest candidates
         K = min(self.group, (min(self.radius, H - self.patch) + 1) * (min(self.radius, W - self.patch) + 1))
         out = np.empty((len(ys), len(xs), K), np.int32)
 
-        pixels = None if wanted is None else _pixels(wanted, self.modes)
+        pixels = None if wanted is None or self.frames is not None else self._pixels(wanted)
+        reach = 0 if self.frames is None else self.reach
 
         def task(a: int) -> None:
             rows, mine = ys[a : a + SLAB], out[a : a + SLAB]
@@ -125,11 +137,12 @@ class SelfSimilarity:
             if near.any():  # only the columns around them, with all that their patches are compared with
                 found = np.empty((len(rows), int(near.sum()), K), np.int32)
                 part = guide if right - left == W else np.ascontiguousarray(guide[:, :, left:right])
-                match(part, rows, xs[near] - left, self.patch, self.radius, found)
+                match(part, rows, xs[near] - left, self.patch, self.radius, H, reach, found)
                 v, u = np.divmod(found, right - left)
                 mine[:, near] = v * W + u + left
 
-        _each(task, range(0, len(ys), SLAB), threads)
+        for _ in _each(task, range(0, len(ys), SLAB), threads):
+            pass
         return out
 
     def _reach(self, pixels: Array | None, rows: Array, xs: Array, W: int) -> tuple[Array, int, int]:
@@ -144,6 +157,31 @@ class SelfSimilarity:
         near = so_far[np.minimum(xs + away + self.patch, W)] > so_far[np.maximum(xs - away, 0)]
         low, high = np.maximum(xs - self.radius, 0), np.minimum(xs + self.radius + self.patch, W)
         return near, int(low[near].min(initial=W)), int(high[near].max(initial=0))
+
+    def _channels(self, ndim: int) -> list[int]:
+        """Modes that are neither positions nor time."""
+        taken = {m % ndim for m in self.modes} | (set() if self.frames is None else {self.frames % ndim})
+        return [n for n in range(ndim) if n not in taken]
+
+    def _picture(self, X: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """X as (H, W, C), frames one below the other, and the way back. The shortest mode of channels comes last:
+        colours stay side by side.
+        """
+        first = [] if self.frames is None else [self.frames % X.ndim]
+        positions = [m % X.ndim for m in self.modes]
+        order = first + positions + sorted(self._channels(X.ndim), key=lambda n: -X.shape[n])
+        moved = X.transpose(order)
+
+        def back(picture: Array) -> Array:
+            return np.ascontiguousarray(picture.reshape(moved.shape).transpose(np.argsort(order)))
+
+        return moved.reshape(
+            -1, X.shape[positions[1]], int(np.prod([X.shape[n] for n in self._channels(X.ndim)]))
+        ), back
+
+    def _pixels(self, wanted: Array) -> Any:
+        """Where some channel is wanted, (H, W)."""
+        return self._picture(np.asarray(wanted, dtype=bool))[0].any(axis=2)
 
     def denoise(
         self,
@@ -195,12 +233,12 @@ class SelfSimilarity:
             msg = f"X must be finite for SelfSimilarity; got {X[at]} at index {at}. Fill it first."
             raise ValueError(msg)
         groups = self.match(X, wanted=wanted, threads=threads) if groups is None else groups
-        pixels = None if wanted is None else _pixels(wanted, self.modes)
+        pixels = None if wanted is None else self._pixels(wanted)
         level = float(X.mean(dtype=np.float64))
-        _, back = _picture(X, self.modes)
+        _, back = self._picture(X)
 
         def blocks(A: Array, dtype: Any = np.float32) -> list[Array]:
-            return _blocks(_picture(A, self.modes)[0].astype(dtype), X.shape, self.modes)
+            return _blocks(self._picture(A)[0].astype(dtype), shortest(X.shape, self._channels(X.ndim)))
 
         parts = [blocks((X - level) / sigma)]
         if observed is not None:
@@ -222,7 +260,6 @@ class SelfSimilarity:
 
         X, *given = part
         H, W, C = X.shape
-        ys = groups[:, 0, 0] // W  # the reference patch comes first
         channels = _channel_covariance(X)
         most = int(self.patch**2 * C if turned else min(MOST, groups.shape[2] * C))
 
@@ -230,9 +267,8 @@ class SelfSimilarity:
         wanted = np.ones((H, W), dtype=bool) if pixels is None else np.ascontiguousarray(pixels)
 
         def task(a: int) -> tuple[int, Array, Array]:
-            mine = ys[a : a + SLAB]
-            first = max(0, int(mine[0]) - self.radius)
-            last = min(H, int(mine[-1]) + self.radius + self.patch)
+            low, high = int(groups[a : a + SLAB].min()), int(groups[a : a + SLAB].max())
+            first, last = low // W, high // W + self.patch
             num, den = np.zeros((last - first, W, C), np.float32), np.zeros((last - first, W), np.float32)
             sums, mates = (first, num, den), groups[a : a + SLAB]
             if touched is not None:  # groups without a wanted pixel give nothing to one
@@ -246,16 +282,11 @@ class SelfSimilarity:
             return sums
 
         num, den = np.zeros((H, W, C)), np.zeros((H, W))
-        for first, n, d in _each(task, range(0, len(ys), SLAB), threads):
+        for first, n, d in _each(task, range(0, len(groups), SLAB), threads):
             num[first : first + len(n)] += n
             den[first : first + len(d)] += d
         den = den[..., None]
         return np.where(den > 0, num / np.where(den > 0, den, 1), X)
-
-
-def _pixels(wanted: Array, modes: tuple[int, int]) -> Any:
-    """Where some channel is wanted, (H, W)."""
-    return _picture(np.asarray(wanted, dtype=bool), modes)[0].any(axis=2)
 
 
 def _touched(pixels: Array, patch: int) -> Array:
@@ -275,36 +306,23 @@ def _positive(sigma: float) -> float:
     return float(sigma)
 
 
-def _each(task: Callable[[int], Any], items: range, threads: int) -> list[Any]:
+def _each(task: Callable[[int], Any], items: range, threads: int) -> Iterator[Any]:
     """Task of every item, in order; over threads if asked for (the kernels release the interpreter lock)."""
     if threads <= 1 or len(items) < 2:
-        return [task(i) for i in items]
+        yield from map(task, items)
+        return
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(task, items))
+        yield from pool.map(task, items)
 
 
-def _order(shape: tuple[int, ...], modes: tuple[int, int]) -> list[int]:
-    """Position modes first, then channels with the shortest mode last: colours stay side by side in a video."""
-    positions = [m % len(shape) for m in modes]
-    rest = [n for n in range(len(shape)) if n not in positions]
-    return positions + sorted(rest, key=lambda n: -shape[n])
+def shortest(shape: tuple[int, ...], channels: Sequence[int]) -> int:
+    """Entries of the shortest of the modes that are channels, 1 without any."""
+    return min((shape[n] for n in channels), default=1)
 
 
-def _picture(X: Array, modes: tuple[int, int]) -> tuple[Array, Callable[[Array], Array]]:
-    """X as (H, W, C), and the way back."""
-    order = _order(X.shape, modes)
-    moved = X.transpose(order)
-
-    def back(picture: Array) -> Array:
-        return np.ascontiguousarray(picture.reshape(moved.shape).transpose(np.argsort(order)))
-
-    return moved.reshape(*moved.shape[:2], -1), back
-
-
-def _blocks(picture: Array, shape: tuple[int, ...], modes: tuple[int, int]) -> list[Array]:
+def _blocks(picture: Array, shortest: int) -> list[Array]:
     """Contiguous blocks of at most BLOCK channels, along the shortest mode."""
     C = picture.shape[2]
-    shortest = shape[_order(shape, modes)[-1]] if len(shape) > 2 else 1
     size = shortest if 1 < shortest <= BLOCK else BLOCK
     return [np.ascontiguousarray(b) for b in np.array_split(picture, max(1, -(-C // size)), axis=2)]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
 from tensorfill.choose.defaults import default_rank, prior_for
@@ -18,7 +17,7 @@ from tensorfill.choose.field import (
 )
 from tensorfill.choose.given import Given
 from tensorfill.choose.large import complete_large, is_large, many_pixels
-from tensorfill.data.facts import Facts
+from tensorfill.data.facts import CHANNELS, Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.units import Units
 from tensorfill.methods.base import Run
@@ -45,6 +44,7 @@ class Field(Candidate):
     passes: int = 0
     noise: float = 0.0
     steps: float = 1.0  # share of the usual schedule
+    frames: int | None = None  # the mode that is time, of a video
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
@@ -56,7 +56,10 @@ class Field(Candidate):
     def clean(cls, facts: Facts, given: Given, noise: float = 0.0) -> Field:
         """The variant with all passes for data of which the noise is known: nothing about it needs held-out entries."""
         passes = PASSES[given.effort] if given.passes is None else given.passes
-        return cls(_without_choice(given), field_modes(facts, given), passes=passes, noise=noise)
+        modes, frames = field_modes(facts, given), time_mode(facts)
+        return cls(
+            _without_choice(given), modes, passes=passes, noise=noise, frames=None if frames in modes[:2] else frames
+        )
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
@@ -105,7 +108,7 @@ class Field(Candidate):
             strength=self.strength,
             noise=self.noise,
         )
-        solver: Any = recipe.solver
+        recipe, solver = replace(recipe, frames=self.frames), recipe.solver
         if self.steps < 1 and isinstance(solver, Adam) and solver.steps is not None:
             return replace(recipe, solver=replace(solver, steps=max(int(self.steps * solver.steps), 1)))
         return recipe
@@ -144,7 +147,32 @@ def field_modes(facts: Facts, given: Given) -> tuple[int, ...]:
     """The modes that are positions: those that were given, rows and columns of a picture, or those found smooth."""
     if given.smooth is not None:
         return tuple(given.smooth)
-    return (0, 1) if facts.picture else facts.smooth
+    if facts.picture:
+        return 0, 1
+    first = positions(facts)
+    return (*first, *(n for n in facts.smooth if n not in first))
+
+
+def positions(facts: Facts) -> tuple[int, ...]:
+    """Rows and columns of a video, by their names or because they lie before its colours; none of other data."""
+    dims = [mode.dim for mode in facts.modes]
+    if {"frame", "row", "column"} <= set(dims):
+        return dims.index("row"), dims.index("column")
+    colours = [n for n, length in enumerate(facts.shape) if 1 < length <= CHANNELS]
+    if len(dims) != 4 or len(colours) != 1 or not {colours[0] - 2, colours[0] - 1} <= set(facts.smooth):
+        return ()
+    return colours[0] - 2, colours[0] - 1
+
+
+def time_mode(facts: Facts) -> int | None:
+    """The mode of a video along which its frames follow each other; None of other data."""
+    rest = [n for n, length in enumerate(facts.shape) if n not in positions(facts) and length > CHANNELS]
+    return rest[0] if positions(facts) and len(rest) == 1 else None
+
+
+def is_video(facts: Facts) -> bool:
+    """Grey levels or colours of 8 bit, frame after frame?"""
+    return time_mode(facts) is not None and facts.numbers == "counts" and facts.low >= 0 and facts.high <= 255
 
 
 def _without_choice(given: Given) -> Given:
