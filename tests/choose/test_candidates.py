@@ -10,7 +10,7 @@ from tensorfill.choose.candidates.columns import expectation_maximisation
 from tensorfill.choose.candidates.interpolate import along_lines, wander
 from tensorfill.choose.candidates.posterior import folded
 from tensorfill.choose.candidates.rows import nearest_rows
-from tensorfill.choose.candidates.together import Together, wander_together
+from tensorfill.choose.candidates.together import Together, correlations, wander_together
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import look
 from tensorfill.methods.base import Run
@@ -190,3 +190,9 @@ def test_series_that_move_together_tell_of_one_another_across_a_long_gap():
     by_steps = Together(0, "mode0", steps=True)
     errors = [np.std((c.fit(obs, facts, Run(0)).answer.full() - X)[gaps]) for c in (by_steps, *others)]
     assert errors[0] < 0.8 * min(errors[1:]), errors
+
+
+def test_series_of_which_no_two_neighbours_are_known_have_no_steps():
+    Z = np.random.default_rng(0).normal(size=(20, 3))
+    Z[::2] = np.nan
+    np.testing.assert_array_equal(correlations(Z, True), correlations(Z, False))

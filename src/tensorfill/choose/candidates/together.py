@@ -102,8 +102,9 @@ def _lines(facts: Facts) -> list[int]:
 
 
 def correlations(Z: Array, steps: bool, look: Callable[[], None] = never) -> Array:
-    """Of the columns of Z (L, k), or of their steps: (k, k)."""
-    _, S = expectation_maximisation(standardised(np.diff(Z, axis=0))[0] if steps else Z, SHRINK, look)
+    """Of the columns of Z (L, k), or of their steps where any is known: (k, k)."""
+    moves = np.diff(Z, axis=0)
+    _, S = expectation_maximisation(Z if not steps or np.isnan(moves).all() else standardised(moves)[0], SHRINK, look)
     size = np.sqrt(np.diag(S))
     return S / size / size[:, None]
 
