@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import time
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from time import perf_counter
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,12 +18,14 @@ from tensorfill.choose.errorbars import complete_with_bars
 from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
 from tensorfill.data.fold import Fold, fold_of
+from tensorfill.data.horizon import longer
 from tensorfill.data.memory import ask, limited
-from tensorfill.data.observations import Observations
+from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.opening import opened
 from tensorfill.data.partitions.pieces import path_like
+from tensorfill.data.timeaxis import check_emptiable, check_steps, long_gaps, time_modes
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting, did_you_mean
@@ -56,6 +59,9 @@ def complete(
     weights: ArrayLike | str | None = None,
     absent: str | None = None,
     fold: Mapping[Any, Any] | Fold | None = None,
+    time: Sequence[int | str] | int | str | None = None,
+    max_gap: int | None = None,
+    horizon: int | None = None,
     solver: Solver | str | None = None,
     candidates: Sequence[str] | None = None,
     held_out: float | None = None,
@@ -88,6 +94,10 @@ def complete(
     solver, candidates, held_out : how `auto` fits, what it may try, and the share of entries it judges by
     absent : what a sparse array does not store: "missing" or "zero"
     fold : {"time": ("day", "hour")} fills a mode of dates as days x hours; the answer comes back in the data's form
+    time : modes that are one time axis together, from the outer to the inner: ("day", "hour"). The end of a day goes
+        over into the next ("auto" and "bayes"); by default, for max_gap and horizon, the mode of dates
+    max_gap : gaps of more steps along time stay gaps in `completed`: NaN, or masked where numbers have none
+    horizon : so many steps after the last are told, too ("auto" and "bayes"); of several time modes, of the outer one
     max_iter, seconds, max_memory : limits; memory as "4GB", by default half of what is free
     callback : called as callback(state, history) after every iteration; True stops the run
     checkpoint, resume : save the run there as it goes; go on from there
@@ -107,14 +117,16 @@ def complete(
     _check_settings(name, cls, settings)
     check_setting("error_bars", error_bars, "float | None")
     recipe, run = cls(**settings), Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
+    when = TimeAsked(time, max_gap, horizon)
+    when.check(recipe)
     with limited(max_memory):
         given = _observed(data, mask, dims, value, weights, absent, _Asked(seed, held_out, callback))
-        began = time.perf_counter()
+        began = perf_counter()
         if isinstance(given, Partitions):
-            done = _in_blocks(given, recipe, run, fold, error_bars)
+            done = _in_blocks(given, recipe, run, error_bars, fold, when)
         else:
-            done = _in_memory(given, recipe, run, fold, error_bars)
-    return dataclasses.replace(done, took=time.perf_counter() - began)
+            done = _in_memory(given, recipe, run, error_bars, fold, when)
+    return dataclasses.replace(done, took=perf_counter() - began)
 
 
 @dataclass(frozen=True)
@@ -146,27 +158,35 @@ def _observed(
 
 
 def _in_memory(
-    given: Observations, recipe: Method, run: Run, fold: Mapping[Any, Any] | Fold | None, error_bars: float | None
+    given: Observations, recipe: Method, run: Run, error_bars: float | None, fold: Any, when: TimeAsked
 ) -> Completion:
-    folding = None if fold is None else fold_of(given, fold)
-    obs = given if folding is None else folding.apply(given)
+    modes = when.modes(given)
+    data = given if when.horizon is None else longer(given, modes[0], when.horizon)
+    folding = None if fold is None else fold_of(data, fold)
+    obs = data if folding is None else folding.apply(data)
+    recipe = when.told(recipe, modes, folding)
     ask(recipe.memory(obs), f"method {recipe.name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
-    done = _completed(obs, recipe, run, error_bars)
-    return done if folding is None else done.unfolded(given, folding.mode, folding.codes)
+    with warnings.catch_warnings():
+        if when.horizon is not None:  # slices without an entry are what was asked for
+            warnings.filterwarnings("ignore", message=r"\d+ slices? ha(ve|s) no observed", category=DataWarning)
+        done = _completed(obs, recipe, run, error_bars)
+    done = done if folding is None else done.unfolded(data, folding.mode, folding.codes)
+    return dataclasses.replace(done, unfilled=when.unfilled(given, modes))
 
 
-def _in_blocks(parts: Partitions, recipe: Method, run: Run, fold: Any, error_bars: float | None) -> Completion:
+def _in_blocks(
+    parts: Partitions, recipe: Method, run: Run, error_bars: float | None, fold: Any, when: TimeAsked
+) -> Completion:
     try:
-        _refuse_in_blocks(parts, recipe, fold, error_bars)
+        _refuse_in_blocks(parts, recipe, {"error_bars": error_bars, "fold": fold, **dataclasses.asdict(when)})
         return recipe.complete_blocks(parts, run)  # type: ignore[attr-defined]
-    except BaseException:
+    finally:
         parts.close()
-        raise
 
 
-def _refuse_in_blocks(parts: Partitions, recipe: Method, fold: Any, error_bars: float | None) -> None:
+def _refuse_in_blocks(parts: Partitions, recipe: Method, given: Mapping[str, Any]) -> None:
     """A sentence for what needs everything in memory."""
-    for name, what in (("fold", fold), ("error_bars", error_bars)):
+    for name, what in given.items():
         if what is not None:
             msg = (
                 f"{name} needs all observations in memory, and these {parts.extract.nnz:,} are in blocks; leave it out."
@@ -178,6 +198,59 @@ def _refuse_in_blocks(parts: Partitions, recipe: Method, fold: Any, error_bars: 
             'use method="auto".'
         )
         raise ValueError(msg)
+
+
+@dataclass(frozen=True)
+class TimeAsked:
+    """What was asked about time; see `complete`."""
+
+    time: Any
+    max_gap: int | None
+    horizon: int | None
+
+    def check(self, recipe: Method) -> None:
+        """A sentence for numbers that are none, and for methods that cannot tell what is to come."""
+        for name in ("max_gap", "horizon"):
+            if getattr(self, name) is not None:
+                check_steps(name, getattr(self, name))
+        if self.horizon is not None and not _knows_time(recipe):
+            msg = f'horizon is for method "auto" and "bayes", which tell what was never seen; got {recipe.name!r}.'
+            raise ValueError(msg)
+
+    def modes(self, obs: Observations) -> tuple[int, ...]:
+        """The modes that are time, () if nothing was asked."""
+        if self.time is None and self.max_gap is None and self.horizon is None:
+            return ()
+        return time_modes(obs, self.time, "max_gap" if self.max_gap is not None else "horizon")
+
+    def told(self, recipe: Method, modes: tuple[int, ...], folding: Fold | None) -> Method:
+        """The method with the time axis, of several modes, of the data as it gets them; refused where it is no use."""
+        modes = modes if folding is None else folding.spread(modes)
+        if self.time is not None and self.max_gap is None and self.horizon is None:
+            if len(modes) < 2:
+                msg = (
+                    f"time of one mode, {self.time!r}, says nothing by itself: leave it out, name modes that are one time "
+                    'axis together, ("day", "hour"), or give max_gap or horizon.'
+                )
+                raise ValueError(msg)
+            if not _knows_time(recipe):
+                msg = f'time is for method "auto" and "bayes"; got {recipe.name!r}. Leave it out.'
+                raise ValueError(msg)
+        if not modes or not _knows_time(recipe):
+            return recipe
+        return dataclasses.replace(recipe, time=modes)  # type: ignore[call-arg]
+
+    def unfilled(self, obs: Observations, modes: tuple[int, ...]) -> Any:
+        """True in gaps that are too long, full shape with what is to come; None for none."""
+        if self.max_gap is None:
+            return None
+        check_emptiable(obs.source)
+        out = long_gaps(obs.mask, modes, self.max_gap)
+        return np.pad(out, [(0, (self.horizon or 0) * (n == modes[0])) for n in range(obs.ndim)])
+
+
+def _knows_time(recipe: Method) -> bool:
+    return "time" in settings_of(type(recipe))
 
 
 def _name(method: Any, effort: Any) -> str:

@@ -48,6 +48,7 @@ class Auto(Method):
     starts : how many fits of a low-rank model from different starts take part
     passes : of self-similarity over a field, after the fit; 0 for none
     candidates : names of those that may take part, see `tensorfill list candidates`
+    time : modes that are one time axis together, from the outer to the inner, e.g. ("day", "hour")
     """
 
     reference = "this package"
@@ -66,6 +67,7 @@ class Auto(Method):
     starts: int | None = None
     passes: int | None = None
     candidates: Sequence[str] | None = None
+    time: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
         check_settings(self)

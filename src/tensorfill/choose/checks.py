@@ -71,6 +71,7 @@ def restrictions(auto: Auto, obs: Observations) -> Given:
         starts=auto.starts,
         passes=auto.passes,
         candidates=None if auto.candidates is None else tuple(auto.candidates),
+        time=() if auto.time is None else tuple(obs.mode(key) for key in auto.time),
         effort=auto.effort,
     )
 

@@ -26,6 +26,7 @@ class Given:
     starts: int | None = None
     passes: int | None = None
     candidates: tuple[str, ...] | None = None
+    time: tuple[int, ...] = ()  # modes that are one time axis, from the outer to the inner; () where that is not known
     effort: str = "normal"
 
     @property

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TEXT = 2**27  # bytes of a text file from which on it is read in pieces: some five million lines
 MODEL = ".npz"
-REFUSED = ("mask", "report", "error_bars", "missing_value", "variable", "fold", "format")
+REFUSED = ("mask", "report", "error_bars", "missing_value", "variable", "fold", "time", "max_gap", "horizon", "format")
 
 
 def is_large(job: Job) -> bool:

@@ -32,10 +32,12 @@ from tensorfill.data.fold import fold_of, suggestion
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
+from tensorfill.data.horizon import longer, longer_file
 from tensorfill.data.keeping import CheckpointWarning
 from tensorfill.data.memory import limited
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import asked, sentinels
+from tensorfill.data.timeaxis import check_steps, time_modes
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import numbers, write_bars
@@ -70,6 +72,9 @@ class Job:
     format: str | None = None
     at: str | None = None
     fold: str | None = None
+    time: str | None = None
+    max_gap: int | None = None
+    horizon: int | None = None
     max_memory: str | None = None
     scheduler: str | None = None
     checkpoint: str | None = None
@@ -99,24 +104,28 @@ class Job:
             loaded = self.load()
             obs = loaded.observations()
             asked(obs)
-            if self.unrounded:
+            if self.unrounded or self.max_gap is not None:  # what is left empty is NaN
                 loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
         with as_problem(BAD_USAGE):
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
-            if fold is not None:
-                fold = fold_of(obs, fold, loaded.labels or {})
             if self.prior is not None:
                 settings["prior"] = prior_of(self.prior, obs)
+            when, whole = self.when(obs, loaded), obs
+            if self.horizon is not None:
+                loaded = longer_file(loaded, when["time"][0], self.horizon)
+                whole = longer(obs, when["time"][0], self.horizon)
+            if fold is not None:
+                fold = fold_of(whole, fold, loaded.labels or {})
         with as_problem(BAD_DATA):
             indices = self.places(loaded)
-            check_outputs(self, loaded, obs, indices)
-            self.check_gaps(obs)
+            check_outputs(self, loaded, whole, indices)
+            self.check_gaps(whole)
             with noting(DataWarning, CheckpointWarning) as warned:
                 name = "standard input" if self.source == "-" else Path(self.source).name
                 bars = None if self.error_bars is None else LEVEL
                 expected = planned(self.method_name, settings, self.max_iter)
-                done = self.fit(obs, name, expected, fold=fold, error_bars=bars, **settings)
+                done = self.fit(obs, name, expected, fold=fold, error_bars=bars, **settings, **when)
             self.write(done, loaded, indices)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
@@ -171,6 +180,9 @@ class Job:
         if self.out == "-" and getattr(sys.stdout, "name", "") == os.devnull:  # what `main` puts for a closed one
             msg = "cannot write standard output: it is closed."
             raise Problem(msg, BAD_DATA)
+        if self.horizon is not None and format_of(self.out) is None and self.format is None:
+            msg = f"--horizon writes a new file, whose form {self.out!r} does not say: add --format, e.g. --format csv."
+            raise Problem(msg, BAD_USAGE)
         ins = [f for f in (self.source, self.mask, self.at) if f == "-"]
         if len(ins) > 1:
             msg = 'only one of IN, --mask and --at can be "-", standard input.'
@@ -195,6 +207,17 @@ class Job:
             msg = f"{self.mask} leaves no known entry of {self.source}."
             raise Problem(msg, BAD_DATA)
         return masked
+
+    def when(self, obs: Observations, loaded: Loaded) -> dict[str, Any]:
+        """What was asked about time, the modes by number: time, max_gap and horizon of `complete`."""
+        asked = {"max_gap": self.max_gap, "horizon": self.horizon}
+        given = {name: check_steps(f"--{name.replace('_', '-')}", n) for name, n in asked.items() if n is not None}
+        if self.time is None and not given:
+            return {}
+        names = None if self.time is None else [d.strip() for d in self.time.split(",")]
+        keys = None if names is None else [int(d) if d.isdigit() and d not in obs.dims else d for d in names]
+        wanted = "--max-gap" if self.max_gap is not None else "--horizon"
+        return {"time": time_modes(obs, keys, wanted, loaded.labels or {}), **given}
 
     @property
     def _format_is_for_input(self) -> bool:
@@ -259,13 +282,17 @@ class Job:
 
     def write(self, done: Completion, loaded: Loaded, indices: Any) -> None:
         if indices is None:
-            completed = numbers(done) if self.unrounded else np.asarray(done.completed)
-            write(self.out, completed, loaded, format=self.out_format)
+            completed = numbers(done) if self.unrounded else done.completed
+            if done.unfilled is not None:
+                completed = np.where(done.unfilled, np.nan, np.ma.getdata(completed))
+            write(self.out, np.asarray(completed), loaded, format=self.out_format)
             return
         values = np.asarray(done.at(indices), dtype=np.float64)
         obs = done.observations
         row = match_rows(obs.indices, indices, obs.shape)
         values[row >= 0] = obs.values[row[row >= 0]]
+        if done.unfilled is not None:
+            values[done.unfilled[tuple(indices.T)]] = np.nan
         write(self.out, values, loaded, format=self.out_format, indices=indices)
 
     def notes(self, loaded: Loaded) -> list[str]:

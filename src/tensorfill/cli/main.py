@@ -165,6 +165,12 @@ def complete(
         str | None,
         typer.Option(metavar="D=u,v", help="Fill a dimension of dates as several: time=day,hour; or by steps: t=24."),
     ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(metavar="a,b", help="Dimensions that are one time axis, from the outer to the inner: day,hour."),
+    ] = None,
+    max_gap: Annotated[int | None, typer.Option(metavar="N", help="Leave gaps of more steps in time unfilled.")] = None,
+    horizon: Annotated[int | None, typer.Option(metavar="N", help="Tell N steps after the last, too.")] = None,
     max_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Take no more, e.g. 4GB; half of what is free if not given.")
     ] = None,

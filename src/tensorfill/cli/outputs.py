@@ -31,6 +31,9 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
         if job.unrounded and kind.whole:
             msg = f"{kind.title} holds whole numbers, and --unrounded makes fractions; write .npy, .csv or .tif."
             raise FileError(msg)
+        if job.max_gap is not None and kind.whole:
+            msg = f"{kind.title} holds whole numbers, and --max-gap leaves gaps; write .npy, .csv or .tif."
+            raise FileError(msg)
         check_free(job.out, store=kind.makes_store(loaded), special=True)
         if indices is not None:
             kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)

@@ -48,6 +48,12 @@ class Fold:
     codes: Array
     lengths: tuple[int, ...]
 
+    def spread(self, modes: Sequence[int]) -> tuple[int, ...]:
+        """Modes of the data as those of the folded tensor; the one that is folded is several."""
+        more = len(self.names) - 1
+        own = range(self.mode, self.mode + more + 1)
+        return tuple(k for n in modes for k in (own if n == self.mode else (n + more * (n > self.mode),)))
+
     def apply(self, obs: Observations) -> Observations:
         """The same entries of the folded tensor."""
         n = self.mode

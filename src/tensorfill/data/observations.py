@@ -205,7 +205,7 @@ class Observations:
 
     def paste(self, out: Array) -> None:
         """Write the observed values into `out`, full shape."""
-        out.reshape(-1)[self.flat] = self.values
+        out[tuple(self.indices.T)] = self.values  # not by reshaping, which copies an array in another order
 
     def at(self, where: Array) -> Array:
         """The observed values at the coordinates (k, N), NaN where there are none: (k,)."""

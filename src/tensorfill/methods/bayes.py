@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from tensorfill.data.facts import kind_of_numbers, look
+from tensorfill.data.fold import Fold, fold_of
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.methods.base import METHODS, Method, Run
@@ -18,7 +19,7 @@ from tensorfill.methods.modes import long_modes
 from tensorfill.models.emission import TRANSFORMS, Emission
 from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior
-from tensorfill.result.answer import InUnits
+from tensorfill.result.answer import Answer, InUnits, Refolded
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.gibbs import Gibbs
 from tensorfill.solvers.gibbs_bend import bend_of
@@ -53,7 +54,8 @@ class Bayes(Method):
     rank : components beside the main effects; more than needed shrink away. None: 20 for a matrix, else 40
     smooth : modes (or names) whose neighbours may be alike; how much is learned. None: every mode longer than 4
     time : modes that are one time axis together, from the outer to the inner: ("day", "hour"). The end of each inner
-        one goes over into the start of the next turn: its last row is a neighbour of the first
+        one goes over into the start of the next turn: its last row is a neighbour of the first. A period that is seen
+        along the outermost (a week of days) is one more turn: weeks x days of the week
     transform : "none", "sqrt", "asinh" (counts: square roots of small ones, logarithms of large ones; where one turns
         into the other is learned), "log" (positive values); "auto": as the prior asks for; without a prior, for counts
         up to more than 20, sqrt and asinh both: as many chains of each
@@ -179,18 +181,34 @@ class Bayes(Method):
         return kinds
 
     def complete(self, obs: Observations, run: Run) -> Completion:
-        units = self._units(obs)
-        posterior, outcome = self.fit(obs if units is None else units.take_out(obs), run)
+        units, fold = self._units(obs), self._fold(obs)
+        recipe, data = self, obs if units is None else units.take_out(obs)
+        if fold is not None:
+            data = fold.apply(data)
+            recipe = replace(self, time=fold.spread([obs.mode(key) for key in self.time or ()]))
+            if self.smooth is not None:
+                recipe = replace(recipe, smooth=fold.spread(self.smooth_modes(obs)))
+        posterior, outcome = recipe.fit(data, run)
         settings = {"seed": run.seed, **self.settings(), **posterior.numbers}
         settings |= {"units": None if units is None else obs.dims[units.mode]}
+        settings |= {"period": None if fold is None else fold.lengths[1]}
+        answer: Answer = posterior if fold is None else Refolded(posterior, fold.mode, fold.codes)
         return Completion(
             observations=obs,
             method=self.name,
             status=outcome.status,
             history=outcome.history,
             settings=settings,
-            answer=posterior if units is None else InUnits(posterior, units),
+            answer=answer if units is None else InUnits(answer, units),
         )
+
+    def _fold(self, obs: Observations) -> Fold | None:
+        """By the period along the outermost mode of time, where there is one."""
+        if not self.time:
+            return None
+        outer = obs.mode(self.time[0])
+        period = look(obs).modes[outer].period
+        return None if period is None else fold_of(obs, {outer: period})
 
     def _units(self, obs: Observations) -> Units | None:
         """Columns in metres and columns in pascal are fitted by their spread; a prior or a transform has its unit."""

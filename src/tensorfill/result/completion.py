@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensorfill.data.facts import Facts, kind_of_numbers
 from tensorfill.data.labels import coordinates_of
 from tensorfill.data.observations import Observations
+from tensorfill.data.timeaxis import emptied
 from tensorfill.data.units import Units
 from tensorfill.models import Model
 from tensorfill.numerical.base import NumericalPrior
@@ -62,6 +63,7 @@ class Completion:
     by_gap: Mapping[str, float] = field(default_factory=dict)  # the same for each kind of gap
     error_units: Units | None = None  # what errors are measured by, where slices have units of their own
     bars: Bars | None = None  # error bars, where they were asked for
+    unfilled: Array | None = None  # True where a gap was longer than `max_gap`: no value in `completed`; full shape
     why_no_bars: str = "ask for them: complete(..., error_bars=0.9)"
     took: float = np.nan  # seconds, with everything that was tried on the way
 
@@ -89,10 +91,11 @@ class Completion:
         whole = kind_of_numbers(obs.values) == "yes/no"
         filled = np.rint(np.clip(self.full, 0, 1)) if whole else self.full
         if obs.source is not None:
-            return obs.source.fill(filled)
-        out = np.array(filled, dtype=obs.values.dtype)
-        obs.paste(out)
-        return out
+            out = obs.source.fill(filled)
+        else:
+            out = np.array(filled, dtype=obs.values.dtype)
+            obs.paste(out)
+        return out if self.unfilled is None else emptied(out, self.unfilled, obs.source)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """`completed` as a plain array: numpy.asarray(done)."""

@@ -44,6 +44,8 @@ def save(done: Completion, path: str | Path) -> None:
         arrays["given"] = np.ma.getdata(array)[obs.mask]
     if done.bars is not None:
         arrays["bars"] = done.bars.half
+    if done.unfilled is not None:
+        arrays["unfilled"] = done.unfilled
     arrays |= {f"positions/{n}": at for n, at in enumerate(obs.positions or ()) if at is not None}
     if isinstance(obs, Extract):
         arrays |= {f"counts/{n}": count for n, count in enumerate(obs.counts)}
@@ -116,6 +118,7 @@ def _completion(arrays: dict[str, Array], meta: dict[str, Any], prior: Numerical
         error_units=None if units is None else Units.from_settings(units),
         bars=Bars(float(meta["level"]), arrays["bars"]) if "bars" in arrays else None,
         took=float(meta["took"]),
+        unfilled=arrays.get("unfilled"),
     )
 
 
@@ -128,6 +131,9 @@ def _try_out(done: Completion) -> None:
         raise ValueError(msg)
     if done.bars is not None and done.bars.half.shape != obs.shape:
         msg = f"its error bars have shape {done.bars.half.shape}, its data {obs.shape}"
+        raise ValueError(msg)
+    if done.unfilled is not None and (done.unfilled.shape != obs.shape or done.unfilled.dtype != bool):
+        msg = f"what it leaves unfilled has shape {done.unfilled.shape}, its data {obs.shape}"
         raise ValueError(msg)
     str(done)
 

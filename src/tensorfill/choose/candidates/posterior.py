@@ -34,6 +34,7 @@ class PosteriorMean(Candidate):
     standardise: int | None = None  # a mode whose slices are centred and scaled
     fold: tuple[int, int] | None = None  # (mode, period)
     prior: Any = None
+    time: tuple[int, ...] = ()  # modes that are one time axis
     draws: int = DRAWS
     words: str = ""
 
@@ -44,18 +45,23 @@ class PosteriorMean(Candidate):
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
         apart = given.prior is None and facts.numbers in ("reals", "amounts")
-        first = cls(prior=given.prior, standardise=facts.uneven if apart else None)
+        first = cls(prior=given.prior, standardise=facts.uneven if apart else None, time=given.time)
         best, least = first, (yield first)
-        for other in _others(first, facts, given):
+        units: list[dict[str, Any]] = [
+            {"transform": o.transform, "standardise": o.standardise} for o in _others(first, facts, given)
+        ]
+        folds: list[dict[str, Any]] = [
+            {"fold": (n, m.period), "words": f"{m.dim} folded by {m.period}"}
+            for n, m in enumerate(facts.modes)
+            if m.period is not None
+        ]
+        for change in [*folds, *units] if given.time else [*units, *folds]:  # of a time axis its periods say most
+            if "fold" in change and best.fold is not None:
+                continue
+            other = replace(best, **change)
             loss = yield other
             if loss < least:
                 best, least = other, loss
-        for n, m in enumerate(facts.modes):
-            if m.period is not None and best.fold is None:
-                other = replace(best, fold=(n, m.period), words=f"{m.dim} folded by {m.period}")
-                loss = yield other
-                if loss < least:
-                    best, least = other, loss
         for rank in RANKS[1:]:
             if rank > facts.observed / (2 * max(facts.shape)) and rank > max(facts.shape):
                 return
@@ -87,6 +93,13 @@ class PosteriorMean(Candidate):
         draws = int(seconds / (1.5 * self.step_cost(facts)))
         return replace(self, draws=max(FEWEST_DRAWS, min(self.draws, draws)))
 
+    def _time(self) -> tuple[int, ...]:
+        """The time axis of the data as they are fitted; a period along it is one more turn within it."""
+        if self.fold is None:
+            return self.time
+        mode = self.fold[0]
+        return tuple(k for n in self.time for k in ((n, n + 1) if n == mode else (n + (n > mode),)))
+
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         units = None if self.standardise is None else Units.of_slices(obs, self.standardise)
         data = obs if units is None else units.take_out(obs)
@@ -95,6 +108,7 @@ class PosteriorMean(Candidate):
             prior=self.prior,
             rank=self.rank,
             transform=self.transform,
+            time=self._time() or None,
             draws=self.draws,
             burn=max(self.draws // 2, 1),
         )
