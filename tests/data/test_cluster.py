@@ -23,7 +23,7 @@ pytest.importorskip("pyarrow")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that are killed on purpose
 
 DIMS = ["user", "item", "week"]
-SETTINGS = dict(dims=DIMS, value="n", rank=2, max_iter=3)
+SETTINGS = dict(dims=DIMS, value="n", rank=2, ridge=1.0, smooth={}, max_iter=3)
 
 
 @pytest.fixture
@@ -93,7 +93,9 @@ def workers_and_memory_agree(frame):
             np.testing.assert_allclose(np.asarray(A), B, rtol=1e-8, atol=1e-10)
     far = states[2].factors[0]
     assert isinstance(far, Placed)
-    assert all(len(workers) == 2 for workers in there.client.who_has(far.parts).values())
+    for part in far.parts:  # with its block, and a spare elsewhere
+        places = [there.client.who_has([f])[f.key] for f in (part, there.spares[part])]
+        assert not set(places[0]) & set(places[1])
 
 
 def blocks_lie_evenly_with_the_workers(frame):

@@ -1,6 +1,7 @@
 """The speed benchmark: its NumPy rivals compute the same thing, and its file has the promised shape."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,3 +64,45 @@ def test_the_file(tmp_path):
     assert list(lines[0]) == ["name", "seconds", "reference_seconds", "ratio", "target", "ok"]
     assert [line["name"] for line in lines] == [row.name for row in rows]
     assert all(float(line["ratio"]) > 0 for line in lines)
+
+
+def test_other_packages_on_a_cube_with_gaps_solve_the_same_problem():
+    """Of a time to the same error it must be known that both get there, and of a gradient that it is the same one."""
+    ttb = pytest.importorskip("pyttb")
+    pytest.importorskip("tensorly")
+    from pyttb.gcp.fg import evaluate
+    from pyttb.gcp.fg_setup import setup
+    from pyttb.gcp.handles import Objectives
+
+    from tensorfill.bench import speed_peers
+
+    T, seen, aside = speed_peers.cube(20, 0.3)
+    curves = [rival(T, seen, aside) for rival in (speed_peers.ours_on, speed_peers.pyttb_on, speed_peers.tensorly_on)]
+    best = [min(error for _, error in curve) for curve in curves]
+    assert max(best) < 1.5 * min(best) < 0.3 * T.std()
+    problem, start = speed_peers.problem_of(T, seen), speed_peers.start_of(T, seen)
+    data, model = ttb.tensor(np.where(seen, T, 0.0)), ttb.ktensor([np.asfortranarray(A) for A in start])
+    handles = setup(Objectives.GAUSSIAN, data)[:2]
+    with speed_peers.no_words():
+        _, theirs = evaluate(model, data, np.asfortranarray(seen.astype(float)), *handles)
+    ours = replace(problem, interelement={}, quiet=True).value_and_grad(start)[1]
+    for G, H in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(H, 2 * G, rtol=1e-8, atol=1e-8 * np.abs(H).max())  # theirs is of squares, not halves
+
+
+def test_ratings_by_cmfrec_have_the_error_of_ours():
+    pytest.importorskip("cmfrec")
+    from tensorfill.bench import speed_ratings
+
+    parts = speed_ratings.ratings(3000, (200, 100), 3)
+    ours, theirs = speed_ratings.ours_on(parts, 4), speed_ratings.cmfrec_on(parts, 4)
+    assert min(e for _, e in theirs) < 1.2 * min(e for _, e in ours)
+
+
+def test_a_run_is_over_when_it_has_gained_nothing_for_a_while():
+    from tensorfill.bench.speed_ratings import over
+
+    curve = [(1.0, 1.0), (2.0, 1.1), (3.0, 0.9), (4.0, 0.9), (5.0, 0.9), (6.0, 0.9)]
+    assert not over(curve)
+    assert over([*curve, (7.0, 0.9)])
+    assert over(curve[:2], wait=1)

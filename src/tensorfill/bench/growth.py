@@ -227,6 +227,10 @@ def draw(done: Sequence[Point], path: Path) -> None:
             found = slope(some, what, least)
             plot.plot([p.x for p in some], [getattr(p, what) for p in some], "o-", label=f"{label}: slope {found:.2f}")
         plot.set(xscale="log", yscale="log", xlabel=axis, ylabel="seconds, GB")
+        x = sorted({p.x for p in some})
+        if x[-1] < 100 * x[0]:  # powers of ten would be too few, and their parts overlap
+            plot.set_xticks(x, [f"{v:g}" for v in x])
+            plot.set_xticks([], minor=True)
         plot.grid(alpha=0.3)
         plot.legend(fontsize=8)
     with replacing(path) as file:

@@ -91,15 +91,10 @@ def ours_on(T: Array, seen: Mask, aside: Mask) -> Curve:
         state = solver.step(problem, state, rng)
         seconds = process_time() - began
         out.append((seconds, error(problem.model_of(state.factors).full(), T, aside)))
-        if settled(out):
+        if over(out):
             break
         began += process_time() - began - seconds  # looking at it does not count
     return out
-
-
-def settled(curve: Curve) -> bool:
-    """Have three sweeps in a row gained next to nothing?"""
-    return len(curve) > 3 and all(over(curve[: len(curve) - k]) for k in range(3))
 
 
 def pyttb_on(T: Array, seen: Mask, aside: Mask) -> Curve:
@@ -117,7 +112,7 @@ def pyttb_on(T: Array, seen: Mask, aside: Mask) -> Curve:
             began = process_time()
             model, _, _ = ttb.gcp_opt(data, RANK, Objectives.GAUSSIAN, how, init=first, mask=mask, printitn=0)
             out.append((process_time() - began, error(model.full().double(), T, aside)))
-            if over(out):
+            if over(out, wait=2):
                 break
     return out
 
@@ -144,7 +139,7 @@ def tensorly_on(T: Array, seen: Mask, aside: Mask) -> Curve:
         began = process_time()
         model = parafac(data, RANK, mask=seen.astype(float), init=first, **settings)
         out.append((process_time() - began, error(tl.cp_to_tensor(model), T, aside)))
-        if over(out):
+        if over(out, wait=2):
             break
     return out
 

@@ -31,8 +31,8 @@ Curve = list[tuple[float, float]]  # (seconds, held-out error) after every sweep
 
 NOISE, TRUE_RANK = 0.6, 10
 RIDGE = 4.0  # of 1, 4 and 10 the one with the least held-out error, for ours and cmfrec alike, on 300,000 such ratings
-SWEEPS = 15  # at most; a run ends when one more gains less than ENOUGH of the error
-ENOUGH = 1e-3
+SWEEPS = 25  # at most; a run ends when the last WAIT of them gained less than ENOUGH of the error
+ENOUGH, WAIT = 1e-3, 4
 SAME = 1.002  # errors that close are the same
 THEIR_SWEEPS = (6, 12, 24, 48)  # of packages that show their answer at the end alone: a run for each
 
@@ -59,9 +59,10 @@ def beside(count: int, shape: tuple[int, int], rank: int, skipped: list[str]) ->
 INSTALL = {"cmfrec": "pip install cmfrec (it is compiled on the way)", "surprise": "pip install 'tensorfill[bench]'"}
 
 
-def over(curve: Curve) -> bool:
-    """Has one more sweep gained next to nothing?"""
-    return len(curve) > 1 and not curve[-1][1] < (1 - ENOUGH) * curve[-2][1]
+def over(curve: Curve, wait: int = WAIT) -> bool:
+    """Have the last sweeps gained next to nothing? The first ones may not either."""
+    errors = [e for _, e in curve]
+    return len(errors) > wait and not min(errors[-wait:]) < (1 - ENOUGH) * min(errors[:-wait])
 
 
 def ratings(count: int, shape: tuple[int, int], true_rank: int, seed: int = 0) -> MemoryPartitions:
@@ -174,7 +175,7 @@ def cmfrec_on(parts: MemoryPartitions, rank: int) -> Curve:
         seconds = process_time() - began
         got = model.predict(held.indices[:, 0], held.indices[:, 1])
         out.append((seconds, float(np.sqrt(np.mean((got - held.values) ** 2)))))
-        if over(out):
+        if over(out, wait=1):  # twice as many each time
             break
     return out
 

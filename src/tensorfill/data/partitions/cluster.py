@@ -12,22 +12,18 @@ from __future__ import annotations
 import asyncio
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+from weakref import WeakKeyDictionary
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.partitions import tasks
-from tensorfill.data.partitions.base import BLOCK, Partitions, Work
+from tensorfill.data.partitions.base import Partitions, Work
 from tensorfill.data.partitions.batches import Batch, shuffled
-from tensorfill.data.partitions.disk import ask_lengths, check_length
-from tensorfill.data.partitions.draw import Draw
-from tensorfill.data.partitions.labels import Numbering
-from tensorfill.data.partitions.pieces import Piece
 
 Array = NDArray[Any]
 
@@ -68,6 +64,9 @@ class ClusterPartitions(Partitions):
     rows: Sequence[Any] = field(default=(), repr=False)  # futures of Rows
     copies: dict[int, list[Any]] = field(default_factory=dict, repr=False)  # by mode: futures of Blocks
     batches: dict[tuple[int, int], list[Any]] = field(default_factory=dict, repr=False)  # futures of Shuffled
+    spares: WeakKeyDictionary[Any, Any] = field(
+        default_factory=WeakKeyDictionary, repr=False
+    )  # of handles, or how to make them
     direct: bool = True  # can workers be talked to without the scheduler in between?
 
     def gather(
@@ -80,7 +79,10 @@ class ClusterPartitions(Partitions):
         keep: bool = False,
         batch: Batch | None = None,
     ) -> tuple[Any, list[Any]]:
-        return _survived(self.client, lambda: self._gather(work, shared, mode, own, keep, batch))
+        return _survived(
+            self.client,
+            lambda again: self._gather(work, shared, mode, self._revived(own) if again else own, keep, batch),
+        )
 
     def _gather(
         self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None, keep: bool, batch: Batch | None
@@ -107,39 +109,56 @@ class ClusterPartitions(Partitions):
             total, *own_parts = client.gather([sums[0], *parts], direct=self.direct)
             return total, own_parts
         total = client.gather(sums[0], direct=self.direct)
-        if large:  # what was sent for it is gone with a worker, and so is what was made of it
-            self._twice(parts)
+        if large:
+            return total, self._twice(parts)
+        for k, part in enumerate(parts):
+            self.spares[part] = _Recipe(self, work, shared, mode, k, None if own is None else own[k])
         return total, parts
 
     def place(self, mode: int, A: Array) -> list[Any]:
         """Handles (futures) of the rows of A, each with its block."""
-
-        def task() -> list[Any]:
-            parts = self._dealt(self.own(mode, A), self._blocks(mode)[1])
-            self._twice(parts)
-            return parts
-
-        return _survived(self.client, task)
+        return _survived(self.client, lambda _: self._twice(self._dealt(self.own(mode, A), self._blocks(mode)[1])))
 
     def fetch(self, handles: Sequence[Any]) -> list[Any]:
-        return _survived(self.client, lambda: self.client.gather(list(handles), direct=self.direct))
+        return _survived(
+            self.client,
+            lambda again: self.client.gather(self._revived(handles) if again else list(handles), direct=self.direct),
+        )
 
     def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
-        _survived(self.client, lambda: self._twice(handles))
-        return handles
+        return _survived(self.client, lambda again: self._twice(self._revived(handles) if again else handles))
 
     @property
     def room(self) -> float:
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         return min((w["memory_limit"] or math.inf for w in workers), default=math.inf)
 
-    def _twice(self, parts: Sequence[Any]) -> None:
-        """With two workers each, so that the death of one is survived."""
+    def _twice(self, parts: Sequence[Any]) -> list[Any]:
+        """The same, with a spare of each at another worker. (Mere replicas are taken away by the scheduler.)"""
         from distributed import wait
 
+        client = self.client
         wait(parts)
-        if len(self.client.nthreads()) > 1:
-            self.client.replicate(list(parts), n=2)
+        alive, there, out = sorted(client.nthreads()), client.who_has(parts), []
+        if len(alive) < 2:
+            return list(parts)
+        for part in parts:
+            home = next((w for w in there.get(part.key, ()) if w in alive), alive[0])
+            other = alive[(alive.index(home) + 1) % len(alive)]
+            mine, spare = (client.submit(tasks.same, part, pure=False, **_at(w)) for w in (home, other))
+            self.spares[mine] = spare
+            out.append(mine)
+        wait([*out, *(self.spares[mine] for mine in out)])
+        return out
+
+    def _revived(self, own: Any) -> Any:
+        """Handles, alone or in lists and tuples, those of what was lost replaced by spares or made again."""
+        if isinstance(own, list | tuple):
+            return type(own)(self._revived(each) for each in own)
+        if own not in self.spares or self.client.who_has([own]).get(own.key):
+            return own
+        spare = self.spares[own]
+        return spare.again() if isinstance(spare, _Recipe) else spare
 
     def _dealt(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
         """What each block alone is given, with it; handles are there already."""
@@ -208,6 +227,26 @@ class ClusterPartitions(Partitions):
         self.batches.clear()
 
 
+@dataclass(frozen=True, eq=False)
+class _Recipe:
+    """How to make the second result of a block again; `own` are handles, which live for as long as what they led to."""
+
+    parts: ClusterPartitions
+    work: Work
+    shared: Any
+    mode: int
+    k: int
+    own: Any
+
+    def again(self) -> Any:
+        """A new handle."""
+        submit, block = self.parts.client.submit, self.parts._blocks(self.mode)[0][self.k]
+        own = self.parts._revived(self.own)
+        return submit(
+            tasks.take, submit(tasks.apply, self.work, block, self.shared, own, None, pure=False), 1, pure=False
+        )
+
+
 def shares(threads: Mapping[str, int], blocks: int) -> list[str]:
     """Which worker has which block: ranges, as long as its share of all threads."""
     if not threads:
@@ -237,89 +276,19 @@ def reachable(client: Any) -> bool:
     return True
 
 
-def _survived(client: Any, task: Callable[[], Any]) -> Any:
-    """The task's result, tried again where a worker died under it."""
+def _survived(client: Any, task: Callable[[bool], Any]) -> Any:
+    """The task's result, tried again where a worker died under it; it is told whether it is tried again."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm.core import CommClosedError
 
     lost: tuple[type[BaseException], ...] = (CancelledError, KilledWorker, CommClosedError, OSError)
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         if client.status != "running":
             break
         with suppress(*lost):
-            return task()
+            return task(attempt > 0)
     msg = (
         "the Dask cluster no longer answers; start it again and go on from the checkpoint: resume=True, or "
         "--resume. Without checkpoint=... begin anew."
     )
     raise ClusterError(msg)
-
-
-@dataclass(frozen=True, eq=False)
-class OnCluster:
-    """Pieces on workers, numbered; what the client knows of them."""
-
-    client: Any
-    pieces: Sequence[Any]
-    numbers: Sequence[Sequence[Array | None]]  # per piece and mode
-    labels: dict[str, Array]
-    shape: tuple[int, ...]
-    dims: tuple[str, ...]
-    count: int
-    exact: bool
-
-    def partitions(self, draw: Draw, size_of_block: int = BLOCK) -> ClusterPartitions:
-        """Blocks of all rows but those set aside."""
-        client, fitted = self.client, draw.fitted(self.count)
-        dtype = np.float32 if self.exact else np.float64
-        made = [
-            client.submit(tasks.rows_of, piece, number, fitted, self.shape, dtype, pure=False)
-            for piece, number in zip(self.pieces, self.numbers, strict=True)
-        ]
-        rows = [client.submit(tasks.take, pair, 0, pure=False) for pair in made]
-        tallies = client.gather([client.submit(tasks.take, pair, 1, pure=False) for pair in made])
-        tally = tallies[0]
-        for other in tallies[1:]:
-            tally.merge(other)
-        extract, held, digest = tally.finish(self.dims, self.labels)
-        threads = max(1, sum(client.nthreads().values()))
-        inside = extract.nnz - (0 if held is None else len(held.values))
-        each = max(BLOCKS, math.ceil(inside / (size_of_block * threads)))  # blocks: as many for every thread
-        size = max(1, inside // (each * threads))
-        return ClusterPartitions(
-            extract, held, digest, size_of_block=size, threads=1, client=client, rows=rows, direct=reachable(client)
-        )
-
-    def local(self) -> Iterator[Piece]:
-        """The pieces, here."""
-        yield from (piece for piece in self.client.gather(list(self.pieces)) if piece is not None)
-
-
-def on_cluster(
-    client: Any, pieces: Sequence[Any], dims: Sequence[str] | None, shape: Sequence[int] | None = None
-) -> OnCluster:
-    """Number the labels of pieces (futures), in the order in which a single machine would."""
-    known = client.gather([client.submit(tasks.about, piece, pure=False) for piece in pieces])
-    there = [k for k in known if k is not None]
-    if not there:
-        msg = "the data hold no observed value: no row, or everything is missing."
-        raise ValueError(msg)
-    N = len(there[0][1])
-    names = tuple(dims) if dims else tuple(f"mode{n}" for n in range(N))
-    numbers: list[list[Array | None]] = [[None] * N for _ in known]
-    labels, lengths = {}, []
-    for n in range(N):
-        if isinstance(there[0][1][n], int):
-            lengths.append(max(k[1][n] for k in there) + 1 if shape is None else int(shape[n]))
-            continue
-        numbering = Numbering()
-        found = [None if k is None else numbering.codes(k[1][n], np.arange(len(k[1][n]))) for k in known]
-        labels[names[n]], rank = numbering.finish()
-        lengths.append(len(rank))
-        for number, codes in zip(numbers, found, strict=True):
-            number[n] = None if codes is None else rank[codes]
-    if shape is None:
-        check_length(max(lengths))
-        ask_lengths(lengths)
-    count, exact = sum(k[0] for k in there), all(k[2] for k in there)
-    return OnCluster(client, pieces, numbers, labels, tuple(lengths), names, count, exact)

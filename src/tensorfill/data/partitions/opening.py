@@ -16,9 +16,10 @@ from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import budget
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions.base import Partitions, sorted_order
-from tensorfill.data.partitions.cluster import active_client, on_cluster
+from tensorfill.data.partitions.cluster import active_client
 from tensorfill.data.partitions.disk import Filled, Tell, fill, refuse_repeats
 from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.gathering import on_cluster
 from tensorfill.data.partitions.pieces import (
     Columns,
     Piece,

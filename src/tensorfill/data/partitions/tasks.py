@@ -105,6 +105,11 @@ def apply(work: Work, block: Block | Shuffled, shared: Any, own: Any, batch: Bat
     return work(block if isinstance(block, Block) else block.batch(batch.number), shared, own)  # type: ignore[union-attr]
 
 
+def same(what: Any) -> Any:
+    """What it is given: where it runs, there is a copy."""
+    return what
+
+
 def take(pair: Any, k: int) -> Any:
     """One of several results."""
     return pair[k]
