@@ -1,5 +1,7 @@
 """Large pictures: windows meet without a seam, nobody sees how many threads there were, and a run can be stopped."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -125,6 +127,23 @@ def test_a_large_run_stops_within_a_pass_and_resumes(small_is_large, monkeypatch
     at_once = tfl.complete(T, mask=M, passes=2, callback=lambda state, history: True)  # while windows are tried
     assert at_once.status is Status.CALLBACK
     np.testing.assert_array_equal(at_once.completed[M], T[M])
+
+
+def test_a_time_limit_counts_what_comes_before_the_passes(small_is_large, monkeypatch):
+    T = scene()
+    M = scattered(T.shape)
+    monkeypatch.setattr(large, "_tried", lambda *given: time.sleep(0.3) or large.Trial())
+    left = []
+
+    def passes(done, recipe, run, **given):
+        left.append(run.seconds)
+        return done
+
+    monkeypatch.setattr(large, "refined", passes)
+    tfl.complete(T, mask=M, passes=2, seconds=60.0)
+    assert 0 < left[0] <= 59.7
+    tfl.complete(T, mask=M, passes=2)
+    assert left[1] is None
 
 
 def test_scratches_in_a_large_picture(small_is_large, monkeypatch):

@@ -224,20 +224,6 @@ def sptc_study(
     console.end(report, [f"{out}/sptc_study.{ending}" for ending in ("csv", "md")])
 
 
-@app.command("large")
-def large_(images: Images, out: Out = "out/large", names: Names = None, again: Again = False) -> None:
-    """A mosaic of 12 megapixels from a folder of pictures, and a part of it also as a whole: OUT/large.csv.
-
-    It takes long, and wants an idle machine. A cell that is in the CSV is not run again.
-    """
-    from tensorfill.bench import console
-    from tensorfill.bench.large import csv_file, run, table
-
-    report = console.carry_out("large", out, lambda bar: run(images, out, console.words(names), bar, again=again))
-    console.show("Large pictures", *table(csv_file(out).rows()))
-    console.end(report, [f"{out}/large.csv"])
-
-
 @app.command()
 def holes(
     images: Images,
@@ -398,3 +384,6 @@ def growth(
         words = ", ".join(f"{what.split('_')[0]} {slope(some, what, least):.2f}" for what in (*TIMES, "peak_gb"))
         typer.echo(f"slopes along {axis}: {words}")
     typer.echo(f"written: {out}/growth.csv, {out}/growth.png")
+
+
+from tensorfill.bench import cli_pictures as _pictures  # noqa: E402, F401  its commands are put to app

@@ -7,6 +7,7 @@ observed, fits of tiles. Whether passes pay, and how good the answer is, a few s
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +24,6 @@ from tensorfill.choose.field import (
     fitted,
     goes_on,
     refined,
-    rest,
     schedule,
 )
 from tensorfill.choose.non_local import available_threads
@@ -70,18 +70,18 @@ def is_large(obs: Observations, recipe: FieldRecipe, run: Run) -> bool:
 
 def complete_large(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:
     """A rough start, then passes window by window."""
-    modes = _positions(recipe)
+    began, modes = time.monotonic(), _positions(recipe)
     start = coarse_to_fine(obs.dense(0.0, np.float64), obs.mask, modes)
     trial = _tried(obs, recipe, _shown(run, start), method, start)
     if trial.ended is not None:
         return Completion(obs, method, trial.ended, History((Row(0, 0.0, np.nan),)), Filled(start))
-    done = _started(obs, recipe, run, method, start)
+    done = _started(obs, recipe, run.rest(began), method, start)
     if not goes_on(done):
         return done
     if not trial.worth:
         alone = replace(recipe, solver=default_solver(starts=False), passes=0)
-        return replace(fitted(obs, alone, rest(run, done), method), error=trial.error)
-    return replace(refined(done, recipe, rest(run, done), in_windows=True), error=trial.error)
+        return replace(fitted(obs, alone, run.rest(began), method), error=trial.error)
+    return replace(refined(done, recipe, run.rest(began), in_windows=True), error=trial.error)
 
 
 def _positions(recipe: FieldRecipe) -> tuple[int, int]:
