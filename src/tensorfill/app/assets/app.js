@@ -198,7 +198,7 @@ function showPainted() {
   const share = file.paint ? paint.share() : 0;
   $("undo").disabled = $("clear").disabled = !paint.strokes.length;
   $("width").value = Math.round(paint.diameter);
-  $("painted").textContent = !file.paint ? "Each entry as a colour, from low (dark) to high (bright); missing ones are grey." : share ? `${percent(share)} of the picture painted over` : file.missing ? "" : "Paint over what is to be replaced.";
+  $("painted").textContent = !file.paint ? `${file.shape.length > 2 ? "One slice, each" : "Each"} entry as a colour, from low (dark) to high (bright); missing ones are grey.` : share ? `${percent(share)} of the picture painted over` : file.missing ? "" : "Paint over what is to be replaced.";
   showFacts();
   const gaps = file.missing > 0 || share > 0;
   $("fill").disabled = !gaps;
