@@ -179,9 +179,10 @@ def _in_blocks(
 ) -> Completion:
     try:
         _refuse_in_blocks(parts, recipe, {"error_bars": error_bars, "fold": fold, **dataclasses.asdict(when)})
-        return recipe.complete_blocks(parts, run)  # type: ignore[attr-defined]
-    finally:
+        return recipe.complete_blocks(parts, run)  # type: ignore[attr-defined]  # what is known stays with it
+    except BaseException:
         parts.close()
+        raise
 
 
 def _refuse_in_blocks(parts: Partitions, recipe: Method, given: Mapping[str, Any]) -> None:
