@@ -380,3 +380,31 @@ def test_frames_may_lie_along_any_mode():
     np.testing.assert_array_equal(np.moveaxis(moved, 3, 0), Z)
     with pytest.raises(ValueError, match="frames 1"):
         SelfSimilarity(modes=(1, 2), frames=1).check(T.shape)
+
+
+def wall(period=14, times=4):
+    """One piece of noise again and again, each a little different."""
+    rng = np.random.default_rng(4)
+    piece = np.tile(100.0 * rng.random((period, period, 1)), (times, times, 1))
+    return piece + rng.standard_normal(piece.shape)
+
+
+def test_look_alikes_beyond_the_radius_where_a_picture_repeats_itself():
+    T = wall()
+    near = SelfSimilarity(patch=4, stride=3, group=6, radius=5)
+    far = SelfSimilarity(patch=4, stride=3, group=6, radius=5, far=4)
+    groups = far.match(T)
+    y, x = np.divmod(groups, T.shape[1])
+    away = np.maximum(abs(y - y[..., :1]), abs(x - x[..., :1]))[..., 1:]
+    assert np.median(away) == 14  # one period
+    M = holes(T.shape, 0.5)
+    X = np.where(M, T, T + 15.0 * np.random.default_rng(5).standard_normal(T.shape))
+    assert rms(far.denoise(X, 10.0, observed=M), T, ~M) < 0.85 * rms(near.denoise(X, 10.0, observed=M), T, ~M)
+
+
+def test_a_picture_without_repeats_is_the_same_with_or_without():
+    T = 100.0 * np.random.default_rng(6).random((40, 36, 3))
+    far = SelfSimilarity(patch=4, stride=3, group=16, radius=6, far=8)
+    np.testing.assert_array_equal(far.match(T), SMALL.match(T))
+    flat = np.full((20, 20), 3.0)
+    np.testing.assert_array_equal(far.match(flat), SMALL.match(flat))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -67,7 +67,8 @@ class InWindows:
 
     @classmethod
     def of(cls, whole: Refinement, core: int = CORE, batch: int = BATCH) -> InWindows:
-        """Windows of those passes that hold a gap."""
+        """Windows of those passes that hold a gap; beyond their margins nothing is sought."""
+        whole = replace(whole, denoiser=replace(whole.denoiser, far=0))
         cut = windows(whole.mask.shape, whole.denoiser.modes, core, whole.denoiser.margin)
         return cls(whole, [w for w in cut if not whole.mask[w.core].all()], batch)
 

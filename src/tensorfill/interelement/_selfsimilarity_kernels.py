@@ -50,17 +50,17 @@ def _met_along(
     lines: Any,
     columns: Array,
     patch: int,
-    radius: int,
+    steps: Any,
     line: Array,
     met: Array,
     distance: Array,
     out: Array,
 ) -> None:
-    """The patches of row v as look-alikes of those of row y, lines = (y, v): met (columns,), distance and out (columns,
-    K) go on.
+    """The patches of row v, from steps[0] to steps[1] columns further, as look-alikes of those of row y, where lines =
+    (y, v): met (columns,), distance and out (columns, K) go on.
     """
     (y, v), W, K = lines, guide.shape[2], out.shape[1]
-    for step in range(-min(radius, W - patch), min(radius, W - patch) + 1):
+    for step in range(max(steps[0], patch - W), min(steps[1], W - patch) + 1):
         low, high = max(0, -step), min(W, W - step)
         _column_distances(guide, y, v, patch, (step, low, high), line)
         for b in range(len(columns)):
@@ -87,14 +87,14 @@ def _met_along(
 
 @kernel
 def match(
-    guide: Array, rows: Array, columns: Array, patch: int, radius: int, height: int, reach: int, out: Array
+    guide: Array, rows: Array, columns: Array, patch: int, places: Array, height: int, reach: int, out: Array
 ) -> None:
     """For the patch at each (row, column): the corners v * W + u of the K nearest in its window, nearest first.
 
-    guide (C, H, W), frames of `height` rows one below the other; the window is that of the same rows and columns in
-    `reach` frames before and after, too. out (len(rows), len(columns), K), int32. The patch itself comes first; ties go
-    to the first met. A whole row of patches is compared with itself moved by one step after the other: neighbours
-    share the work.
+    guide (C, H, W), frames of `height` rows one below the other. places (n, 4): where to look, from which row to which
+    and from which column to which, seen from the patch; in the first of them also in `reach` frames before and after.
+    out (len(rows), len(columns), K), int32. The patch itself comes first; ties go to the first met. A whole row of
+    patches is compared with itself moved by one step after the other: neighbours share the work.
     """
     _, H, W = guide.shape
     K = out.shape[2]
@@ -102,11 +102,13 @@ def match(
     for a in range(len(rows)):
         y, met = rows[a], np.zeros(len(columns), np.int64)
         frame = y // height
-        for other in range(max(0, frame - reach), min(H // height, frame + reach + 1)):
-            top = other * height
-            first, last = max(0, y % height - radius), min(height - patch, y % height + radius)
-            for v in range(top + first, top + last + 1):
-                _met_along(guide, (y, v), columns, patch, radius, line, met, distance, out[a])
+        for n in range(len(places)):
+            away, steps = reach if n == 0 else 0, (places[n, 2], places[n, 3])
+            for other in range(max(0, frame - away), min(H // height, frame + away + 1)):
+                top = other * height
+                first, last = max(0, y % height + places[n, 0]), min(height - patch, y % height + places[n, 1])
+                for v in range(top + first, top + last + 1):
+                    _met_along(guide, (y, v), columns, patch, steps, line, met, distance, out[a])
 
 
 @kernel

@@ -10,7 +10,7 @@ passes where filtering and pasting gets in many. Channels are coupled by the cov
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,11 +18,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.interelement import _patches
+
 Array = NDArray[Any]
 
 SLAB = 8  # rows of reference patches per task: fixed, so that the answer does not depend on the number of threads
-BLOCK = 4  # channels that are coupled; more are served block by block, with the same groups
-GUIDES = 3  # principal channels in which many channels are compared
 MIX = 0.5  # share of the separable covariance in that of a group
 MOST = 64  # data used at one place of a patch: the work grows with its cube
 
@@ -48,6 +48,8 @@ class SelfSimilarity:
         The mode that is time, of a video: patches are those of one frame, and have look-alikes in others.
     reach
         In how many frames before and after.
+    far
+        At how many places beyond the radius where the picture repeats itself look-alikes are sought, too.
     near
         Where only some pixels are wanted: serve the reference patches that hold one, and not those all around of which
         a look-alike does. Around scratches a third of the time, for .1 dB.
@@ -63,6 +65,7 @@ class SelfSimilarity:
     near: bool = False
     frames: int | None = None
     reach: int = 2
+    far: int = 0
 
     @property
     def margin(self) -> int:
@@ -71,7 +74,7 @@ class SelfSimilarity:
         return reach + (self.patch if self.near else reach)
 
     def __post_init__(self) -> None:
-        for what, least in (("patch", 2), ("stride", 1), ("group", 2), ("radius", 1), ("reach", 0)):
+        for what, least in (("patch", 2), ("stride", 1), ("group", 2), ("radius", 1), ("reach", 0), ("far", 0)):
             got = getattr(self, what)
             if not isinstance(got, int | np.integer) or got < least:
                 msg = f"{what} of SelfSimilarity must be a whole number >= {least}; got {got!r}."
@@ -118,9 +121,9 @@ class SelfSimilarity:
 
         self.check(X.shape)
         picture, _ = self._picture(X)
-        guide = _guide(picture)
+        guide = _patches.guide_of(picture)
         W, H = guide.shape[2], X.shape[self.modes[0]]  # of one frame
-        ys, xs = (_grid(length, self.patch, self.stride, s) for length, s in zip((H, W), shift, strict=True))
+        ys, xs = (_patches.grid(length, self.patch, self.stride, s) for length, s in zip((H, W), shift, strict=True))
         ys = (np.arange(0, guide.shape[1], H)[:, None] + ys).reshape(-1)
         # a corner sees the fewest candidates
         K = min(self.group, (min(self.radius, H - self.patch) + 1) * (min(self.radius, W - self.patch) + 1))
@@ -128,6 +131,9 @@ class SelfSimilarity:
 
         pixels = None if wanted is None or self.frames is not None else self._pixels(wanted)
         reach = 0 if self.frames is None else self.reach
+        window = np.array([[-self.radius, self.radius, -self.radius, self.radius]])
+        everywhere = self.frames is None and (pixels is None or pixels.mean() > 0.5)
+        further = _patches.repeats(guide, self.radius, self.far, self.patch) if self.far and everywhere else window[:0]
 
         def task(a: int) -> None:
             rows, mine = ys[a : a + SLAB], out[a : a + SLAB]
@@ -137,7 +143,8 @@ class SelfSimilarity:
             if near.any():  # only the columns around them, with all that their patches are compared with
                 found = np.empty((len(rows), int(near.sum()), K), np.int32)
                 part = guide if right - left == W else np.ascontiguousarray(guide[:, :, left:right])
-                match(part, rows, xs[near] - left, self.patch, self.radius, H, reach, found)
+                places = np.concatenate([window, further]) if near.all() else window
+                match(part, rows, xs[near] - left, self.patch, places, H, reach, found)
                 v, u = np.divmod(found, right - left)
                 mine[:, near] = v * W + u + left
 
@@ -238,7 +245,9 @@ class SelfSimilarity:
         _, back = self._picture(X)
 
         def blocks(A: Array, dtype: Any = np.float32) -> list[Array]:
-            return _blocks(self._picture(A)[0].astype(dtype), shortest(X.shape, self._channels(X.ndim)))
+            return _patches.in_blocks(
+                self._picture(A)[0].astype(dtype), _patches.shortest(X.shape, self._channels(X.ndim))
+            )
 
         parts = [blocks((X - level) / sigma)]
         if observed is not None:
@@ -260,10 +269,10 @@ class SelfSimilarity:
 
         X, *given = part
         H, W, C = X.shape
-        channels = _channel_covariance(X)
+        channels = _patches.channel_covariance(X)
         most = int(self.patch**2 * C if turned else min(MOST, groups.shape[2] * C))
 
-        touched = None if pixels is None else _touched(pixels, self.patch)
+        touched = None if pixels is None else _patches.touched(pixels, self.patch)
         wanted = np.ones((H, W), dtype=bool) if pixels is None else np.ascontiguousarray(pixels)
 
         def task(a: int) -> tuple[int, Array, Array]:
@@ -289,16 +298,6 @@ class SelfSimilarity:
         return np.where(den > 0, num / np.where(den > 0, den, 1), X)
 
 
-def _touched(pixels: Array, patch: int) -> Array:
-    """By its corner v * W + u: does a patch hold one of these pixels? (H * W,)"""
-    H, W = pixels.shape
-    sums = np.zeros((H + patch + 1, W + patch + 1), np.int64)
-    sums[1 : H + 1, 1 : W + 1] = pixels
-    sums = sums.cumsum(axis=0).cumsum(axis=1)
-    inside = sums[patch:, patch:] - sums[:-patch, patch:] - sums[patch:, :-patch] + sums[:-patch, :-patch]
-    return (inside[:H, :W] > 0).reshape(-1)
-
-
 def _positive(sigma: float) -> float:
     if not (np.isfinite(sigma) and sigma > 0):
         msg = f"sigma of SelfSimilarity.denoise must be a finite number > 0; got {sigma!r}."
@@ -313,43 +312,3 @@ def _each(task: Callable[[int], Any], items: range, threads: int) -> Iterator[An
         return
     with ThreadPoolExecutor(threads) as pool:
         yield from pool.map(task, items)
-
-
-def shortest(shape: tuple[int, ...], channels: Sequence[int]) -> int:
-    """Entries of the shortest of the modes that are channels, 1 without any."""
-    return min((shape[n] for n in channels), default=1)
-
-
-def _blocks(picture: Array, shortest: int) -> list[Array]:
-    """Contiguous blocks of at most BLOCK channels, along the shortest mode."""
-    C = picture.shape[2]
-    size = shortest if 1 < shortest <= BLOCK else BLOCK
-    return [np.ascontiguousarray(b) for b in np.array_split(picture, max(1, -(-C // size)), axis=2)]
-
-
-def _guide(picture: Array) -> Array:
-    """What patches are compared by, (C', H, W), float32: the picture, or its principal channels if it has many."""
-    H, W, C = picture.shape
-    flat = picture.reshape(-1, C).astype(np.float64)
-    flat = flat - flat.mean(axis=0)
-    # float32 squares must neither overflow nor vanish, whatever the unit: a power of two changes no other bit
-    size = float(np.abs(flat).max())
-    flat = flat / 2.0 ** np.round(np.log2(size)) if size > 0 else flat
-    if C > BLOCK:
-        _, U = np.linalg.eigh(flat.T @ flat)
-        flat = flat @ U[:, ::-1][:, :GUIDES]
-    return np.ascontiguousarray(flat.T.reshape(-1, H, W), dtype=np.float32)
-
-
-def _channel_covariance(X: Array) -> Array:
-    """How channels change together from pixel to pixel: (C, C), mean of the diagonal 1."""
-    C = X.shape[2]
-    d = np.concatenate([np.diff(X, axis=m).reshape(-1, C) for m in (0, 1)]).astype(np.float64)
-    V = d.T @ d
-    trace = float(np.trace(V))
-    return np.asarray(V * (C / trace) if trace > 0 else np.eye(C), dtype=np.float32)
-
-
-def _grid(length: int, patch: int, stride: int, shift: int = 0) -> NDArray[np.int64]:
-    """Corners of the reference patches along one mode: every pixel is in one of them, wherever the grid begins."""
-    return np.unique(np.r_[0, np.arange(shift % stride, length - patch + 1, stride), length - patch])
