@@ -139,6 +139,14 @@ def test_rows_that_are_entries_are_told_on_the_command_line(tmp_path, monkeypatc
     assert capsys.readouterr().err.endswith("If each row is one entry: --dims user,item --value stars.\n")
 
 
+def test_a_file_where_a_command_is_wanted(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my data.csv").write_text("a,b\n1,\n")
+    with pytest.raises(SystemExit):
+        cli.main(["my data.csv"])
+    assert "Did you mean: tensorfill complete 'my data.csv' -o OUT?" in capsys.readouterr().err
+
+
 def one_sentence(text, words):
     assert words.lower() in text.lower(), text
     assert "\n" not in text.strip()

@@ -239,7 +239,11 @@ def _sentence(error: Any) -> str:
     names: list[str] = getattr(getattr(error, "param", None), "opts", [])
     if names and error.message.startswith("must be "):
         return f"{names[0]} {error.message}"
-    return str(error.format_message())
+    said = str(error.format_message())
+    file = said.removeprefix("No such command '").removesuffix("'.")
+    if file != said and os.path.exists(file):
+        return f"{said} Did you mean: tensorfill complete {shlex.quote(file)} -o OUT?"
+    return said
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
