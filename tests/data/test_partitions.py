@@ -527,6 +527,28 @@ def test_other_models_on_files(ratings, model, rank):
     assert done.error < 0.5
 
 
+def test_stochastic_steps_are_taken_where_they_lead_as_far_on_the_corner(ratings, monkeypatch):
+    from tensorfill.choose import scale
+
+    pattern, _, _ = ratings
+    settings = dict(dims=["user", "item"], value="stars", rank=(2, 2), model="tucker", ridge=0.1)
+    monkeypatch.setattr(scale, "STEPS", 150)
+    monkeypatch.setattr(scale, "RATE", 0.05)  # these data are few, without much noise, and far from their start
+    fast = tfl.complete(pattern, **settings)
+    assert fast.settings["solver"] == "adam"
+    assert fast.error < 0.2
+    again = tfl.complete(pattern, **settings)
+    np.testing.assert_array_equal(fast.factors[0], again.factors[0])
+    monkeypatch.setattr(scale, "RATE", 1e-9)  # they lead nowhere
+    slow = tfl.complete(pattern, **settings, max_iter=2)
+    assert slow.settings["solver"] == "lbfgsb"
+    own = tfl.complete(
+        pattern, **settings | {"model": None, "rank": 2}, solver=tfl.Adam(batch=1000, steps=150, rate=0.05)
+    )
+    assert own.settings["solver"] == "adam"
+    assert own.error < 0.4
+
+
 def test_what_blocks_cannot_do_is_said(ratings):
     pattern, _, _ = ratings
     settings = dict(dims=["user", "item"], value="stars")

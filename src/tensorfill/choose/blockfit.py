@@ -62,14 +62,14 @@ def with_room(problem: Partitioned, solver: Solver) -> Partitioned:
     return replace(problem, kept=True, quiet=True) if kept else problem
 
 
-def stopping_for(problem: Partitioned, solver: Solver) -> Stopping:
-    """By the entries set aside; stochastic steps have a schedule of their own, and are judged once per look at all
+def scheduled(stopping: Stopping, solver: Solver, nnz: int) -> Stopping:
+    """The same for most; stochastic steps have a schedule of their own, and are judged once per look at all `nnz`
     observations.
     """
     if not isinstance(solver, Adam):
-        return FINAL
-    each = 1 if solver.batch is None else max(1, round(problem.partitions.nnz / solver.batch))
-    return replace(FINAL, max_iter=solver.steps, tol=0.0, every=min(each, solver.steps))
+        return stopping
+    each = 1 if solver.batch is None else max(1, round(nnz / solver.batch))
+    return replace(stopping, max_iter=solver.steps, tol=0.0, every=min(each, solver.steps))
 
 
 def mended(problem: Partitioned, smooth: dict[int, float]) -> Callable[[Sequence[Any]], list[Any]]:
@@ -92,7 +92,7 @@ def fit_blocks(problem: Partitioned, solver: Solver, corner: Corner, smooth: dic
     rng = np.random.default_rng([run.seed, 13])
     mend = mended(problem, smooth)
     fit = Fit(problem, solver, mend(corner.start(problem)), problem.partitions.held, mend)
-    stopping = replace(stopping_for(problem, solver), seconds=run.seconds)
+    stopping = replace(scheduled(FINAL, solver, problem.partitions.nnz), seconds=run.seconds)
     if run.max_iter is not None:
         stopping = replace(stopping, max_iter=run.max_iter)
     return run_loop(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.blockfit import Corner, fit_blocks, mended, with_room
+from tensorfill.choose.blockfit import Corner, fit_blocks, mended, scheduled, with_room
 from tensorfill.choose.candidates.low_rank import first_factors
 from tensorfill.choose.defaults import default_rank, default_ridge, default_smooth, prior_for
 from tensorfill.choose.given import Given
@@ -25,6 +25,8 @@ from tensorfill.data.facts import Facts, look
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.corner import corner
+from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.memory import in_memory
 from tensorfill.data.units import Units
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.base import Run
@@ -36,6 +38,7 @@ from tensorfill.problem import Problem
 from tensorfill.result.answer import Factors
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status, Tried
+from tensorfill.solvers.adam import Adam
 from tensorfill.solvers.base import SOLVERS, Solver
 from tensorfill.solvers.fit import Fit, mean_loss, rms_error
 from tensorfill.solvers.lbfgsb import LBFGSB
@@ -54,6 +57,9 @@ GONE = 1e-3  # of a typical entry: a factor that has shrunk away
 NOISE = 0.1  # of a typical entry: components that are new
 TRIAL = Stopping(max_iter=12, tol=1e-4, patience=4)
 LONG = Stopping(max_iter=20, tol=1e-4)
+# Stochastic steps. On 200,000 counts a Tucker and a tensor train model had a lower held-out loss after half a second of
+# them than after three of L-BFGS-B; a rate of 0.03 led less far, of 0.1 astray.
+BATCHES, STEPS, RATE = 32, 400, 0.01
 BURST = LBFGSB(burst=10, memory=8)  # at scale each of its vectors is as long as all factors together
 TRYING = 0.4  # of a time limit may be used up by trials
 UNUSED = ("tv", "starts", "passes", "candidates")
@@ -91,7 +97,7 @@ def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> C
     refuse_unused(given)
     began, whole = time.monotonic(), parts
     prior, units, parts = in_its_units(parts, given)
-    choice, tried, facts, start, stopped = choose(parts, prior, given, run)
+    choice, tried, facts, start, stopped, fast = choose(parts, prior, given, run)
     problem = Partitioned.on_blocks(
         parts,
         choice.rank,
@@ -100,7 +106,7 @@ def complete_blocks(parts: Partitions, given: Given, run: Run, method: str) -> C
         dtype=np.float64,
         model=given.form or "cp",
     )
-    solver = solver_for(problem, given)
+    solver = stochastic(parts.nnz) if fast else solver_for(problem, given)
     problem = with_room(problem, solver)
     rest = run.rest(began)
     if stopped:  # what the corner says is the best so far
@@ -164,26 +170,32 @@ def solver_for(problem: Problem, given: Given) -> Solver:
     return Newton() if Newton().refused(problem) is None else BURST
 
 
+def stochastic(nnz: int) -> Adam:
+    """Steps from one of BATCHES parts of all observations each; a dozen looks at every one of them in all."""
+    return Adam(rate=RATE, batch=max(1, nnz // BATCHES), steps=STEPS)
+
+
 # --- what is tried ------------------------------------------------------------------------------------------------
 
 
 def choose(
     parts: Partitions, prior: NumericalPrior, given: Given, run: Run
-) -> tuple[Choice, tuple[Tried, ...], Facts, Corner, bool]:
-    """(what to fit, what was tried, facts of the corner, where the fit starts, was it interrupted?); what was given is
-    not tried.
+) -> tuple[Choice, tuple[Tried, ...], Facts, Corner, bool, bool]:
+    """(what to fit, what was tried, facts of the corner, where the fit starts, was it interrupted?, are stochastic
+    steps as good?); what was given is not tried.
     """
     small, rows = corner(parts)
     facts = look(small)
     whole = [n for n in facts.smooth if small.shape[n] == parts.shape[n]]  # of others only some rows are there
-    trials, stopped = Trials(small, prior, given, run), False
+    trials, stopped, fast = Trials(small, prior, given, run), False, False
     try:
         _try_out(trials, default_rank(parts.nnz, parts.shape), whole)
+        fast = trials.stochastic()
     except KeyboardInterrupt:
         if not trials.factors:
             raise
         stopped = True
-    return trials.best, trials.table(parts.spread), facts, Corner(trials.factors, rows), stopped
+    return trials.best, trials.table(parts.spread), facts, Corner(trials.factors, rows), stopped, fast
 
 
 def _try_out(trials: Trials, most: int, whole: Sequence[int]) -> None:
@@ -278,8 +290,9 @@ class Trials:
         if self.factors and began > self.until:
             return np.inf, self.factors
         problem, mend = self.problem(choice), partial(fill_unseen, self.kept, smooth=choice.smooth)
-        fit = Fit(problem, solver_for(problem, self.given), mend(start), None if long else self.aside, mend)
-        stopping = LONG if long else TRIAL
+        solver = solver_for(problem, self.given)
+        fit = Fit(problem, solver, mend(start), None if long else self.aside, mend)
+        stopping = scheduled(LONG if long else TRIAL, solver, len(self.kept.values))
         if np.isfinite(self.until):
             stopping = replace(stopping, seconds=max(self.until - began, 1e-3))
         outcome = run_loop(fit, stopping=stopping, rng=self.rng)
@@ -292,6 +305,33 @@ class Trials:
             self.least, self.best, self.factors = loss, choice, factors
         self.told.tell(choice.label, error / self.spread, 0.0)
         return loss, factors
+
+    def stochastic(self) -> bool:
+        """Do stochastic steps lead as far as the best fit, from the start that it had? They take a dozen looks at all
+        observations, bursts of L-BFGS-B ten each. Sweeps, which lead further than either, are not up for it.
+        """
+        problem = self.problem(self.best)
+        if (
+            self.given.solver is not None
+            or solver_for(problem, self.given) is not BURST
+            or time.monotonic() > self.until
+        ):
+            return False
+        mend = partial(fill_unseen, self.kept, smooth=self.best.smooth)
+        blocks = in_memory(self.kept, Draw(held=0.0))
+        settings = {"prior": self.prior, "interelement": problem.interelement, "dtype": np.float64, "quiet": True}
+        there = Partitioned.on_blocks(blocks, self.best.rank, model=problem.model, **settings)
+        start = mend(self.start(self.best, "means"))
+        solver = stochastic(len(self.kept.values))
+        fit = Fit(there, solver, start, self.aside, mend)
+        outcome = run_loop(fit, stopping=scheduled(TRIAL, solver, len(self.kept.values)), rng=self.rng)
+        if outcome.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        factors = mend(outcome.state.factors)
+        loss = mean_loss(problem, factors, self.aside)
+        if loss < self.least:
+            self.least, self.factors = loss, factors
+        return loss <= self.least + ENOUGH * (self.base - self.least)
 
     def table(self, unit: float) -> tuple[Tried, ...]:
         """The leaderboard, best first; errors in the unit of the data, of which that of the fit is `unit`."""
