@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 import tensorfill as tfl
-from tensorfill.data.files import FileError, read, write
+from tensorfill.data.files import FileError, columns_of, read, write
 from tensorfill.data.formats import apart, worker
 from tensorfill.data.memory import BudgetError, ask, budget, free, limited, read_bounded, size_of
 from tensorfill.methods import METHODS
@@ -106,7 +106,40 @@ def xlsx(path):
         archive.writestr("xl/worksheets/sheet1.xml", b" " * 3_000_000)
 
 
+def categories(path):
+    """One long text in every row, once in the file."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table({"a": pa.array(["x" * 100_000] * 200), "b": np.zeros(200)}), path)
+
+
+def text(path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = pa.table({"a": pa.array(["x" * 1_000_000] * 20), "b": np.zeros(20)})
+    pq.write_table(table, path, compression="gzip", use_dictionary=False)
+
+
+def arrow(path):
+    pa, own = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.feather")
+    labels = pa.DictionaryArray.from_arrays(pa.array(np.zeros(200, np.int32)), pa.array(["x" * 100_000]))
+    own.write_feather(pa.table({"a": labels, "b": np.zeros(200)}), path, compression="zstd")
+
+
+def deflated(path):
+    pydicom = pytest.importorskip("pydicom")
+    from attack.seeds import scan
+
+    scan(path)
+    part = pydicom.dcmread(path)
+    part.file_meta.TransferSyntaxUID = pydicom.uid.DeflatedExplicitVRLittleEndian
+    part.PixelData = bytes(20_000_000)
+    part.save_as(path)
+
+
 BOMBS = {
+    "categories.parquet": categories,
+    "text.parquet": text,
+    "categories.feather": arrow,
+    "deflated.dcm": deflated,
     "png16.png": png16,
     "png8.png": png8,
     "a.gif": gif,
@@ -140,6 +173,27 @@ def test_bombs_are_refused_before_memory_is_taken(name, tmp_path):
         tracemalloc.stop()
     assert "and 9 MB may be taken, the limit that was set; allow more with --max-memory" in str(caught.value)
     assert peak < 25e6
+
+
+def test_a_chunk_that_unpacks_to_more_than_it_should(tmp_path):
+    """What it unpacks to is known only once it is, so that is done where memory is limited."""
+    pytest.importorskip("zarr")
+    array = tmp_path / "a.zarr" / "x"
+    array.mkdir(parents=True)
+    (array.parent / ".zgroup").write_text('{"zarr_format": 2}')
+    notes = {"zarr_format": 2, "shape": [10, 10], "chunks": [10, 10], "dtype": "<f8", "fill_value": 0.0, "order": "C"}
+    (array / ".zarray").write_text(json.dumps({**notes, "compressor": {"id": "zlib", "level": 1}, "filters": None}))
+    (array / ".zattrs").write_text('{"_ARRAY_DIMENSIONS": ["a", "b"]}')
+    deflate, zeros = zlib.compressobj(1), bytes(2**20)
+    (array / "0.0").write_bytes(b"".join(deflate.compress(zeros) for _ in range(600)) + deflate.flush())
+    with pytest.raises(FileError, match="there is not enough memory for it"), limited(LIMIT):
+        read(array.parent)
+
+
+def test_columns_of_a_bomb(tmp_path):
+    packed(b"1,1,1\n" * 10)(tmp_path / "a.csv.gz")
+    with pytest.raises((FileError, BudgetError), match="unpacked it would take"), limited(LIMIT):
+        columns_of(tmp_path / "a.csv.gz")
 
 
 def test_a_header_that_claims_more_than_the_file_holds(tmp_path):

@@ -73,7 +73,7 @@ def read_apart(task: str, request: Request, **options: Any) -> Any:
     """What `tasks()[task](path or bytes, **options)` gives, from a process of its own."""
     if is_own(request.path) or not sys.executable:
         return tasks()[task](request.bytes() if request.path is None else str(request.path), **options)
-    size = request.length()
+    size = request.length() if request.file is not None else _size_of(request.path)
     seconds = SECONDS + size / PER_SECOND
     data = request.bytes() if request.path is None else b""
     path = None if request.path is None else os.path.abspath(request.path)
@@ -85,6 +85,11 @@ def read_apart(task: str, request: Request, **options: Any) -> Any:
         return value
     kinds = {"FileError": FileError, "ImportError": ImportError, "BudgetError": BudgetError, "MemoryError": MemoryError}
     raise kinds.get(kind, ValueError)(value)
+
+
+def _size_of(folder: Path | None) -> int:
+    """Bytes of all files in a directory."""
+    return 0 if folder is None else sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 class Helper:

@@ -7,6 +7,8 @@ files, which keep all they say but are named as derived pictures of their own.
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,9 @@ from tensorfill.data.optional import attempt_import
 
 START = b"DICM"
 PLACE = 128  # where it stands
+HEAD = PLACE + 4 + 12  # with the element that tells how long the rest of the head is
+DEFLATED = b"1.2.840.10008.1.2.1.99"
+STEP = 2**20
 
 
 @FORMATS.register("dicom")
@@ -45,6 +50,8 @@ class DICOM(Format):
         assert request.path is not None
         paths = sorted(_members(request.path)) if request.path.is_dir() else [request.path]
         ask(3 * sum(path.stat().st_size for path in paths), f"a series of {len(paths)} files")
+        for path in paths:
+            _ask_inflated(path)
         parts = [(path.name, pydicom.dcmread(path)) for path in paths]
         if len(parts) > 1:
             series = {part.get("SeriesInstanceUID") for _, part in parts}
@@ -91,6 +98,22 @@ def _members(path: Path) -> Iterator[Path]:
             with open(item, "rb") as file:
                 if DICOM.begins(file.read(PLACE + 4)):
                     yield item
+
+
+def _ask_inflated(path: Path) -> None:
+    """May it be unpacked? One kind of file is packed as a whole, and pydicom unpacks it at once."""
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+        (length,) = struct.unpack("<I", head[-4:]) if len(head) == HEAD else (0,)  # of what it says of itself
+        if DEFLATED not in file.read(min(length, 2**16)):
+            return
+        file.seek(HEAD + length)
+        inflate, total = zlib.decompressobj(-15), 0
+        while part := inflate.unconsumed_tail or file.read(STEP):
+            total += len(inflate.decompress(part, STEP))
+            ask(3 * total, "unpacked it")
+            if inflate.eof:
+                return
 
 
 def _order(part: Any) -> tuple[float, float]:

@@ -108,7 +108,11 @@ def opened(path: str | Path) -> Iterator[IO[bytes]]:
     with open(path, "rb") as file:
         packed = kind is not None and kind.text and file.read(2) == GZIP
         file.seek(0)
-        yield io.BytesIO(gzip.decompress(file.read())) if packed else file
+        if packed:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield io.BytesIO(read_bounded(unpacked, "unpacked it"))
+        else:
+            yield file
 
 
 def _load_open(request: Request, kind: type[Format] | None) -> Loaded:

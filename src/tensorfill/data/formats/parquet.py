@@ -76,9 +76,18 @@ class Parquet(ArrowTable):
     def table(self, request: Request, long: bool) -> Any:
         pa, pq = _arrow("reading Parquet")
         # ParquetFile, not read_table: the latter looks for partitions and needs a file system
-        file = pq.ParquetFile(pa.BufferReader(request.bytes()))
-        ask_table(file.metadata.num_rows, file.metadata.num_columns, long)
-        return _sound(file.read())
+        data = pa.BufferReader(request.bytes())
+        notes = pq.ParquetFile(data).metadata
+        ask_table(notes.num_rows, notes.num_columns, long)
+        groups = [notes.row_group(k) for k in range(notes.num_row_groups)]
+        ask(2 * sum(group.total_byte_size for group in groups), "what is in it, unpacked,")
+        columns = [notes.schema.column(k) for k in range(notes.num_columns)]
+        texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+        # text as categories first: a long one that stands in every row is once in the file
+        file = pq.ParquetFile(data, read_dictionary=texts)
+        table = _sound(file.read())
+        ask_texts(table)
+        return table.cast(pq.ParquetFile(data).schema_arrow) if texts else table
 
     def save(self, sink: IO[bytes], table: Any) -> None:
         pa, pq = _arrow("writing Parquet")
@@ -101,6 +110,7 @@ class Feather(ArrowTable):
         with pa.ipc.open_stream(pa.py_buffer(read_apart("feather", request))) as stream:
             table = stream.read_all()
         ask_table(len(table), len(table.schema), long)
+        ask_texts(table)
         return table
 
     def save(self, sink: IO[bytes], table: Any) -> None:
@@ -137,6 +147,23 @@ def _sound(table: Any) -> Any:
 def ask_table(rows: int, columns: int, long: bool) -> None:
     """May a table of that size be? Labels of a long one are Python's own objects."""
     ask(rows * columns * (100 if long else 24), f"a table of {rows:,} rows and {columns} columns")
+
+
+def ask_texts(table: Any) -> None:
+    """May each row have its own copy of the text in columns of categories? Python's objects have."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    total = 0
+    for chunk in (chunk for column in table.columns for chunk in column.chunks):
+        while pa.types.is_list(chunk.type) or pa.types.is_large_list(chunk.type):
+            chunk = chunk.flatten()
+        if not pa.types.is_dictionary(chunk.type):
+            continue
+        words = chunk.dictionary
+        if pa.types.is_string(words.type) or pa.types.is_binary(words.type):
+            total += pc.sum(pc.binary_length(words).cast(pa.int64()).take(chunk.indices)).as_py() or 0
+    ask(2 * total, "the text in it, row by row,")
 
 
 def _is_number(kind: Any) -> bool:

@@ -21,7 +21,13 @@ from tensorfill.data.formats.base import FileError
 from tensorfill.data.memory import BudgetError, limited
 
 NEEDED = {"mat": ("scipy.io", "h5py"), "netcdf": ("xarray", "scipy.io", "h5netcdf", "h5py"), "hdf5": ("h5py",)}
-NEEDED |= {"feather": ("pyarrow",), "video": ("av",), "geotiff": ("rasterio",), "tiff": ("tifffile",)}
+NEEDED |= {
+    "zarr": ("xarray", "zarr"),
+    "feather": ("pyarrow",),
+    "video": ("av",),
+    "geotiff": ("rasterio",),
+    "tiff": ("tifffile",),
+}
 LENGTH = struct.Struct("<Q")
 SLACK = 2**28  # addresses that libraries reserve and hardly use: stacks of threads, arenas
 READY = 2**64 - 2  # no length either: from here on the file is read
@@ -35,6 +41,7 @@ def tasks() -> dict[str, Callable[..., Any]]:
     return {
         "mat": mat.variables_of,
         "netcdf": xarrays.raw_of,
+        "zarr": xarrays.chunks_of,
         "hdf5": hdf5.datasets_of,
         "feather": parquet.unpacked,
         "video": video.frames_of,

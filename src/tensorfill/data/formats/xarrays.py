@@ -191,9 +191,12 @@ class Zarr(Format):
         attempt_import("zarr", "reading Zarr", "xarray")
         assert request.path is not None
         version, consolidated = _version(request.path)
-        with xr.open_dataset(request.path, engine="zarr", chunks=None, consolidated=consolidated) as store:
-            ask(2 * store.nbytes, "what is in it, unpacked,")
-            dataset = store.load()
+        # what a chunk unpacks to is known only once it is: that is done where memory is limited
+        values = read_apart("zarr", request, consolidated=consolidated)
+        with _store(str(request.path), consolidated) as store:
+            lazy, attrs = store.load()
+            variables = {k: xr.Variable(v.dims, values[k], v.attrs, v.encoding) for k, v in lazy.items()}
+        dataset = xr.decode_cf(xr.Dataset(variables, attrs=attrs))
         return loaded_dataset("zarr", dataset, request, {"zarr_format": version})
 
     def write_path(self, path: Path, array: Array, like: Loaded) -> None:
@@ -205,6 +208,23 @@ class Zarr(Format):
             warnings.filterwarnings("ignore", message=".*does not have a Zarr V3 specification")  # it was so before
             # consolidated metadata are part of version 2 only
             dataset.to_zarr(path, mode="w-", consolidated=version == 2, zarr_format=version)
+
+
+def _store(path: str, consolidated: bool) -> Any:
+    """A Zarr group as xarray has it, of which nothing is read but what it says of itself."""
+    from contextlib import closing
+
+    from xarray.backends import ZarrStore
+
+    return closing(ZarrStore.open_group(path, mode="r", consolidated=consolidated))
+
+
+def chunks_of(source: str, consolidated: bool) -> dict[str, Array]:
+    """All values of a Zarr group, as they are stored."""
+    with _store(source, consolidated) as store:
+        variables, _ = store.load()
+        ask(2 * sum(v.nbytes for v in variables.values()), "what is in it, unpacked,")
+        return {str(name): np.asarray(v.values) for name, v in variables.items()}
 
 
 def _version(path: Path) -> tuple[int, bool]:
