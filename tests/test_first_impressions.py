@@ -3,6 +3,7 @@
 import inspect
 import pydoc
 import types
+import warnings
 
 import numpy as np
 import pytest
@@ -56,3 +57,10 @@ def test_yes_and_no_come_back_as_yes_and_no(kind):
     assert ((inner >= 0) & (inner <= 1)).all()
     assert len(np.unique(inner)) > 50
     np.testing.assert_array_equal(filled[~known] == 1, inner > 0.5)
+
+
+def test_constant_data_come_back_without_a_warning():
+    T = np.where(np.random.default_rng(0).random((4, 5, 6)) < 0.2, np.nan, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        np.testing.assert_allclose(tfl.complete(T, candidates=["means"]).completed, 1.0, rtol=1e-6)
