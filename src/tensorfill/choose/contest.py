@@ -212,7 +212,7 @@ class Contest:
         if self.judge is None and not np.isfinite(ends(self.facts)).all():
             middle = np.median([self.losses(e.predictions) for e in entries], axis=0)
             mean = middle[self.judges].mean()
-            self.weight = np.where(middle > mean, plain * mean / np.maximum(middle, mean), plain)
+            self.weight = np.where(middle > mean, plain * mean / np.maximum(middle, mean or 1.0), plain)
         try:
             yield
         finally:
