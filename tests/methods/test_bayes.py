@@ -71,7 +71,8 @@ def test_square_roots_of_counts():
 
 
 def test_counts_that_scatter_in_proportion_are_drawn_in_two_units(tmp_path):
-    X, mask, rng = table()
+    X, _, rng = table()
+    mask = np.broadcast_to(rng.random((25, 20, 1)) < 0.7, X.shape)  # whole fibres are missing
     mean = 60 * np.exp(X)
     T = rng.poisson(mean * rng.gamma(20, 1 / 20, size=X.shape)).astype(float)
     done = tfl.complete(T, mask=mask, method="bayes", rank=6, **FEW)
@@ -85,6 +86,8 @@ def test_counts_that_scatter_in_proportion_are_drawn_in_two_units(tmp_path):
     assert off < 0.9 * np.mean(np.abs(alone.at(hidden) - mean[~mask]) / mean[~mask])
     np.testing.assert_allclose(np.mean(done.sample(20), axis=0)[~mask].mean(), posterior.at(hidden).mean(), rtol=0.1)
     assert done.settings["rhat"] < 3  # in one unit
+    single = tfl.complete(T, mask=rng.random(X.shape) < 0.7, method="bayes", rank=6, **FEW)
+    assert single.settings["likelihood"] == "normal on square roots"
     done.save(tmp_path / "run.npz")
     np.testing.assert_array_equal(tfl.Completion.load(tmp_path / "run.npz").estimate, done.estimate)
 

@@ -58,7 +58,7 @@ class Bayes(Method):
         along the outermost (a week of days) is one more turn: weeks x days of the week
     transform : "none", "sqrt", "asinh" (counts: square roots of small ones, logarithms of large ones; where one turns
         into the other is learned), "log" (positive values); "auto": as the prior asks for; without a prior, for counts
-        up to more than 20, sqrt and asinh both: as many chains of each
+        up to more than 20, sqrt, and where whole fibres are missing asinh too: as many chains of each
     draws, burn : steps sampled, and steps thrown away before; both shared out among the chains of one transform
     chains : independent runs, one after the other, fewer where steps are few; their average is better than one long
         run's

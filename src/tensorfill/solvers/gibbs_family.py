@@ -34,6 +34,7 @@ WORDS = {
     "asinh": " on square roots that turn into logarithms at about {bend:.3g}",
 }
 COUNT_SHIFT = 0.375  # Anscombe's: it makes the noise of counts even down to small ones
+LARGEST = 2**62  # entries whose places can be numbered
 FEW_COUNTS = 20  # up to it counts are taken as they are, unless a prior says otherwise
 LEVELS = 20  # so few different values are the marks of a scale, which ends where they end
 ENOUGH = 30  # observations of a slice whose largest says something about the others
@@ -136,11 +137,30 @@ def ceiling(obs: Observations, emission: Emission) -> Array | None:
 
 
 def units(obs: Observations, prior: NumericalPrior | None, transform: str) -> tuple[str, ...]:
-    """The transforms to draw with: the one given, or both that make the noise of counts even.
+    """The transforms to draw with: the one given; for counts square roots, where whole fibres are missing asinh, too.
 
-    Square roots serve where counts scatter like Poisson's, asinh where large ones scatter more. Errors of the mean of
-    both, Hangzhou's metro: random entries as square roots alone, whole days of a station as asinh alone.
+    Square roots make the noise of counts even, asinh also that of large ones which scatter in proportion to their size.
+    Hours of a carrier's day in flights from New York, three masks each: with 30 % of the days hidden the mean of four
+    chains of either has .661, .680, .670 where eight on square roots have .671, .680, .673; with 40 % of the entries
+    hidden .630, .652, .660 and .620, .649, .655: next to known entries square roots alone are better.
     """
     t = obs.values
     counts = prior is None and t.min() >= 0 and t.max() > FEW_COUNTS and bool((t == np.floor(t)).all())
-    return ("sqrt", "asinh") if transform == "auto" and counts else (transform,)
+    if transform != "auto" or not counts:
+        return (transform,)
+    return ("sqrt", "asinh") if empty_fibres(obs) > 0.5 else ("sqrt",)
+
+
+def empty_fibres(obs: Observations) -> float:
+    """The share of the missing entries that lie in fibres (all entries along one mode) without a known one; the mode of
+    which it is largest.
+    """
+    if obs.nnz == obs.size or obs.size >= LARGEST:
+        return 0.0
+    share = 0.0
+    for n, length in enumerate(obs.shape):
+        rest = [m for m in range(obs.ndim) if m != n]
+        fibre = np.ravel_multi_index(tuple(obs.indices[:, rest].T), [obs.shape[m] for m in rest])
+        empty = obs.size // length - len(np.unique(fibre))
+        share = max(share, empty * length / (obs.size - obs.nnz))
+    return share
