@@ -54,6 +54,13 @@ def test_rivals_for_ratings_and_counts_compute_the_same():
     assert total == pytest.approx(value, rel=1e-5)
     for G, H in zip(grads, made, strict=True):
         np.testing.assert_allclose(H, G, rtol=1e-3, atol=1e-3)
+    problem, factors = speed.poisson_problem((4, 3, 5, 2), np.arange(0, 120, 3), rank=3, mean=4.0)
+    value, grads = problem.value_and_grad(factors)
+    stacked = np.zeros((14, 3), dtype=np.float32)
+    first = np.array([0, 4, 7, 12])
+    total = speed_fused._fused_n(problem.observations.indices, problem.t, np.concatenate(factors), first, stacked)
+    assert total == pytest.approx(value, rel=1e-5)
+    np.testing.assert_allclose(stacked, np.concatenate(grads), rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.slow
