@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from attack.arena import Tally, run_cases
@@ -36,6 +37,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10**9, help="at most so many of each kind")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what came of it so far is told
     whole = sum(KINDS[kind] for kind in given.kinds)
     tallies = []
     for kind in given.kinds:
@@ -43,6 +45,8 @@ def main() -> int:
         tallies.append(run_cases(f"attack.{kind}", seconds, given.seed, most=given.cases))
         for line in tallies[-1].bad:
             print(f"{kind}: {line}", file=sys.stderr, flush=True)
+        if tallies[-1].stopped:
+            break
     print(table(tallies))
     return 1 if any(t.bad for t in tallies) else 0
 

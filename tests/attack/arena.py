@@ -36,7 +36,7 @@ class Tally:
     answers: int = 0  # it worked
     sentences: int = 0  # it was refused in the package's own words
     bad: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    stopped: bool = False  # by Ctrl-C, before its time
     seconds: float = 0.0
 
     def add(self, name: str, outcome: str) -> None:
@@ -162,6 +162,9 @@ def run_cases(module: str, seconds: float, seed: int = 0, *, most: int = 10**9) 
             theirs.close()
             try:
                 _watch(tally, worker, ours, hang, began + seconds, most)
+            except KeyboardInterrupt:
+                tally.stopped = True
+                break
             finally:
                 worker.kill()
                 worker.join()
