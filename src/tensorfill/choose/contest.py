@@ -292,10 +292,11 @@ def _clear(gain: Array, sure: float) -> bool:
 
 
 def usual_budget(observed: int) -> float:
-    """Seconds of trials: 0.1 for a handful of numbers, 7 from 3,000 on, then slowly more: one fit of millions takes
-    longer than anything that is learned by trying variants.
+    """Seconds of trials: 0.1 for a handful of numbers, 10 from 3,000 on, then slowly more: one fit of millions takes
+    longer than anything that is learned by trying variants. (As candidates tell their costs, which is up to twice what
+    they take.)
     """
-    return min(0.1 + 0.0025 * observed, 7.0 + 0.006 * float(np.sqrt(observed)))
+    return min(0.1 + 0.0035 * observed, 10.0 + 0.006 * float(np.sqrt(observed)))
 
 
 def ends(facts: Facts) -> tuple[float, float]:

@@ -45,10 +45,6 @@ class Together(Along):
     steps: bool = False  # is C the correlation of their steps rather than of themselves?
 
     @classmethod
-    def first(cls, facts: Facts, given: Given) -> int:
-        return 2
-
-    @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
         able = super().can(facts, given)
         return able if able is not True or _lines(facts) else f"it is no set of 2 to {MOST_SERIES} series"
