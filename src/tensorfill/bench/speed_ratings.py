@@ -7,7 +7,7 @@ all but the last the same ridge. Seconds are processor time of one thread, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from time import process_time
@@ -28,6 +28,7 @@ from tensorfill.solvers.newton import Newton
 
 Array = NDArray[Any]
 Curve = list[tuple[float, float]]  # (seconds, held-out error) after every sweep
+Rival = Callable[[MemoryPartitions, int], Curve]
 
 NOISE, TRUE_RANK = 0.6, 10
 RIDGE = 4.0  # of 1, 4 and 10 the one with the least held-out error, for ours and cmfrec alike, on 300,000 such ratings
@@ -39,19 +40,23 @@ THEIR_SWEEPS = (6, 12, 24, 48)  # of packages that show their answer at the end 
 
 def measure(quick: bool, skipped: list[str]) -> Iterator[Row]:
     """Rows for speed.csv; what is not installed goes to `skipped` as a sentence."""
-    yield from beside(*((30_000, (600, 300), 8) if quick else (10_000_000, (100_000, 20_000), 50)), skipped)
+    rivals = (("cmfrec", "cmfrec", cmfrec_on), ("Surprise SVD", "surprise", surprise_on))
+    skipped += [f"{name} is not installed: {INSTALL[module]}" for name, module, _ in rivals if not find_spec(module)]
+    there = [(name, rival) for name, module, rival in rivals if find_spec(module)]
+    if quick:
+        yield from beside(30_000, (600, 300), 8, there)
+        return
+    yield from beside(1_000_000, (30_000, 6_000), 50, there)
+    yield from beside(10_000_000, (100_000, 20_000), 50, there)
 
 
-def beside(count: int, shape: tuple[int, int], rank: int, skipped: list[str]) -> Iterator[Row]:
+def beside(count: int, shape: tuple[int, int], rank: int, rivals: Sequence[tuple[str, Rival]]) -> Iterator[Row]:
     """So many ratings, on one thread."""
     parts = replace(ratings(count, shape, TRUE_RANK), threads=1)
     ours, title = ours_on(parts, rank), f"{count:,} ratings, rank {rank}: time to the same error"
     a, b = to_same(ours, single_purpose(parts, rank))
     yield at_most(f"{title} / ALS for that alone", 1.5, a / b, a, b)
-    for name, module, rival in (("cmfrec", "cmfrec", cmfrec_on), ("Surprise SVD", "surprise", surprise_on)):
-        if find_spec(module) is None:
-            skipped.append(f"{name} is not installed: {INSTALL[module]}")
-            continue
+    for name, rival in rivals:
         a, b = to_same(ours, rival(parts, rank))
         yield at_most(f"{title} / {name}", 1.0, a / b, a, b)
 
