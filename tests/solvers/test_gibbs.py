@@ -1,5 +1,9 @@
 """The Gibbs sampler: does it draw from the posterior it names, in the same bits every time?"""
 
+import os
+import signal
+import time
+
 import numpy as np
 import pytest
 
@@ -9,7 +13,7 @@ from tensorfill.numerical import polyagamma
 from tensorfill.result.record import Status
 from tensorfill.solvers import gibbs, gibbs_likelihood
 from tensorfill.solvers.gibbs import Gibbs
-from tensorfill.solvers.gibbs_data import entries
+from tensorfill.solvers.gibbs_data import entries, in_threads
 from tensorfill.solvers.gibbs_likelihood import Logit, NegativeBinomialCounts, NormalNoise, StudentNoise
 from tensorfill.solvers.gibbs_prior import RATIOS, ColumnPrior
 from tensorfill.solvers.gibbs_trace import effective_size, split_rhat, summary
@@ -327,3 +331,26 @@ def test_trace_summaries():
     assert np.isnan(split_rhat(noise[None, :3])).all()
     assert summary(noise, 1000).keys() == {"rhat", "ess"}
     assert summary(noise[:1500], 1000) == summary(noise[:1000], 1000)
+
+
+def test_threads_serve_again_also_in_a_process_forked_off():
+    seen = []
+    for _ in range(2):
+        in_threads(lambda a, b: seen.append((a, b)), [0, 3, 5])
+    assert sorted(seen) == [(0, 3), (0, 3), (3, 5), (3, 5)]
+    if not hasattr(os, "fork"):
+        return
+    child = os.fork()
+    if child == 0:  # its parent's threads are not there
+        in_threads(lambda a, b: seen.append((a, b)), [0, 3, 5])
+        os._exit(0 if len(seen) == 6 else 1)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            assert os.waitstatus_to_exitcode(status) == 0
+            return
+        time.sleep(0.01)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    pytest.fail("the child waits for threads that it does not have")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -170,8 +171,15 @@ def in_threads(work: Callable[[int, int], None], edges: Sequence[int]) -> None:
     if len(edges) == 2:
         work(edges[0], edges[1])
         return
-    with ThreadPoolExecutor(len(edges) - 1) as pool:
-        list(pool.map(work, edges[:-1], edges[1:]))
+    list(_pool(len(edges) - 1, os.getpid()).map(work, edges[:-1], edges[1:]))
+
+
+@lru_cache(maxsize=4)
+def _pool(count: int, process: int) -> ThreadPoolExecutor:
+    """Threads that wait for work: to start them anew for each range takes longer than a short range does. A process
+    that was forked off has none of its parent's.
+    """
+    return ThreadPoolExecutor(count)
 
 
 def row_shares(starts: Array, count: int) -> list[int]:
