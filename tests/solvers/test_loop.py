@@ -227,3 +227,22 @@ def test_any_damage_to_a_checkpoint_is_one_sentence(tmp_path):
         except ValueError as error:
             assert str(error).startswith(f"checkpoint {path} ")  # noqa: PT017
             assert "delete it" in str(error)  # noqa: PT017
+
+
+def test_a_search_before_the_first_iteration_is_within_the_time_limit(monkeypatch):
+    """The paper's step size is looked for by trials, which were outside of it: 3 seconds became 43."""
+
+    from tensorfill.solvers.onestep import OneStep
+
+    def slow(self, problem, factors, alpha, real=OneStep._sweep):
+        time.sleep(0.01)
+        return real(self, problem, factors, alpha)
+
+    monkeypatch.setattr(OneStep, "_sweep", slow)
+    T = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 8.0))
+    T[::3, ::2] = np.nan
+    began = time.monotonic()
+    done = tfl.complete(T, method="sptc", prior="normal", rank=2, seconds=0.4)
+    assert time.monotonic() - began < 1.44
+    assert done.status is tfl.Status.TIME
+    assert done.iterations > 0

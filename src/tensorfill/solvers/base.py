@@ -7,7 +7,11 @@ compared, checkpointed. `refuses` says before the first iteration, in words, wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -21,6 +25,23 @@ if TYPE_CHECKING:
     from tensorfill.problem import Problem
 
 Array = NDArray[Any]
+SEARCH = 0.25  # of a time limit, for what is looked for before the first iteration
+_searched: ContextVar[float] = ContextVar("searched", default=math.inf)
+
+
+@contextmanager
+def beginning(seconds: float | None) -> Iterator[None]:
+    """Inside, a first state is made, for a run that may take so long."""
+    token = _searched.set(math.inf if seconds is None else time.monotonic() + SEARCH * seconds)
+    try:
+        yield
+    finally:
+        _searched.reset(token)
+
+
+def searched_enough() -> bool:
+    """Is the time for a search before the first iteration up? Never, where there is no time limit."""
+    return time.monotonic() >= _searched.get()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from tensorfill.data.keeping import Checkpoint
 from tensorfill.registry import Settings
 from tensorfill.result.record import History, Row, Status
-from tensorfill.solvers.base import Procedure, State
+from tensorfill.solvers.base import Procedure, State, beginning
 from tensorfill.solvers.checkpoint import Memory, load, save
 
 # (state, history) -> True to stop. Called after every iteration, also after the start (iteration 0).
@@ -91,7 +91,8 @@ def run(
     ended = status  # the run's own end, which a callback or Ctrl-C in that same moment must not hide from a resume
     try:
         if memory is None:
-            memory = _first(procedure, rng, clock)
+            with beginning(stopping.seconds):
+                memory = _first(procedure, rng, clock)
             status = _tell(callback, memory)
         while status is None:
             ended, memory = _iterate(procedure, memory, stopping, rng, clock)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.result.record import Status
-from tensorfill.solvers.base import SOLVERS, Solver, State, pack
+from tensorfill.solvers.base import SOLVERS, Solver, State, pack, searched_enough
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -90,15 +90,17 @@ class OneStep(Solver):
             else:
                 collapses = middle
         alpha = MARGIN * works
-        while not self._survives(problem, factors, alpha, start) and alpha > 0:  # rarely, one between two that work
-            alpha *= SHRINK
+        while alpha > 0 and not searched_enough() and not self._survives(problem, factors, alpha, start):
+            alpha *= SHRINK  # rarely, one between two that work
         return alpha
 
     def _survives(self, problem: Problem, factors: Sequence[Array], alpha: float, start: float) -> bool:
-        """Does a trial with this alpha end with a model, and with a better one than it began with?"""
+        """Does a trial with this alpha end with a model, and with a better one than it began with? No, without time."""
         new = list(factors)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for _ in range(TRIAL):
+                if searched_enough():
+                    return False
                 new = self._sweep(problem, new, alpha)
                 if not all(np.isfinite(A).all() and A.any() for A in new):
                     return False
