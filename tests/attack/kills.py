@@ -68,17 +68,24 @@ class Cases(Runs):
         self.seed = seed
         self.took: dict[tuple[str, ...], float] = {}
         self.touched: dict[tuple[str, ...], int] = {}
-        for method in ("halrtc", "sptc", "bayes", "fbcp", "auto-quick"):  # what forks then have
+        self.loaded: set[str] = set()
+
+    def load(self, method: str, ending: str) -> None:
+        """What forks then have: the command line takes longer to load than to run."""
+        if not self.loaded:
+            in_silence(lambda: main(["list", "methods"]))
+            in_silence(lambda: main(["complete", "no such file", "-o", "out.npy"]))
+        if method not in self.loaded:
             settings: dict[str, Any] = {"prior": "normal", "rank": 3} if method == "sptc" else {}
             tfl.complete(tensor(), method=method, max_iter=2, **settings)
-        with suppress(ImportError):
-            import dask.array  # noqa: F401  xarray asks for it when it writes
-            import xarray
-            import zarr.storage  # noqa: F401  not used here: its threads would be lost in forks
+        if ending == ".zarr" and ending not in self.loaded:
+            with suppress(ImportError):
+                import dask.array  # noqa: F401  xarray asks for it when it writes
+                import xarray
+                import zarr.storage  # noqa: F401  not used here: its threads would be lost in forks
 
-            xarray.backends.list_engines()
-        in_silence(lambda: main(["list", "methods"]))  # what reads the command line takes longer to load than to run
-        in_silence(lambda: main(["complete", "no such file", "-o", "out.npy"]))
+                xarray.backends.list_engines()
+        self.loaded |= {method, ending}
 
     def make(self, k: int) -> tuple[str, Callable[[], object]]:
         rng = np.random.default_rng([self.seed, k])
@@ -118,6 +125,7 @@ class Cases(Runs):
         files = ["in.npy", out, "run.npz", *(word for word in method if word.endswith(".npy"))]
         run = self.command(*method, "--checkpoint", "run.npz", out=out)
         if key not in self.answers:
+            self.load(method[0], ending)
             self.fresh(ending)
             self.undisturbed(key, run, said, files)
         self.fresh(ending)

@@ -2,10 +2,11 @@
 
 import os
 
+import numpy as np
 import pytest
 
 from attack.__main__ import KINDS, table
-from attack.arena import Wrong, in_own_words, outcome_of, run_cases
+from attack.arena import Wrong, in_own_words, outcome_of, peak, run_cases
 
 CASES = {"files": 40, "parts": 12, "calls": 30, "kills": 1, "disks": 1, "memory": 1, "threads": 1, "places": 1}
 
@@ -38,16 +39,21 @@ def test_what_goes_bad_is_seen():
     assert not in_own_words(RuntimeError())
 
 
-@pytest.mark.parametrize(
-    ("module", "word"), [("crashes", "crash, exit code -11"), ("sleeps", "hangs for more than 0.3 s")]
-)
-def test_crashes_and_hangs_are_one_bad_case_each(module, word, tmp_path, monkeypatch):
-    does = {"crashes": "os.kill(os.getpid(), 11)", "sleeps": "time.sleep(60)"}[module]
-    (tmp_path / f"{module}.py").write_text(
-        f"import os, time\nclass Cases:\n    hang = 0.3\n    def __init__(self, seed): pass\n"
-        f"    def make(self, k): return f'#{{k}}', (lambda: {does}) if k == 1 else (lambda: None)\n"
+def test_crashes_and_hangs_are_one_bad_case_each(tmp_path, monkeypatch):
+    (tmp_path / "misbehaves.py").write_text(
+        "import os, time\nclass Cases:\n    hang = 0.3\n    def __init__(self, seed): pass\n"
+        "    def make(self, k):\n"
+        "        does = [lambda: None, lambda: os.kill(os.getpid(), 11), lambda: time.sleep(60)]\n"
+        "        return f'#{k}', does[k % 3]\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    tally = run_cases(module, 120.0, most=3)
-    assert tally.bad == [f"#1: {word}"]
-    assert (tally.cases, tally.answers) == (3, 2)
+    tally = run_cases("misbehaves", 120.0, most=4)
+    assert tally.bad == ["#1: crash, exit code -11", "#2: hangs for more than 0.3 s"]
+    assert (tally.cases, tally.answers) == (4, 2)
+
+
+def test_memory_beyond_the_budget_is_seen():
+    before = peak()[0]
+    np.ones(20 * 2**20)
+    assert peak()[1] - before > 150 * 2**20
+    assert peak()[1] - before < 50 * 2**20  # the most since the last look
