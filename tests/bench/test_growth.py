@@ -40,10 +40,10 @@ def test_a_point_is_measured_and_drawn(tmp_path, monkeypatch):
 
 
 def test_traffic_by_the_formula():
-    alone, two = (growth.traffic(Point("workers", 1000, 10, (70, 20, 5), w), 4) for w in (1, 2))
+    alone, two = (growth.traffic(Point("workers", 1000, 10, (70, 20, 5), w)) for w in (1, 2))
     assert alone == (0.0, 0.0)
-    assert two[0] == pytest.approx(80e-6 * 25 * (1 + 3))
-    assert two[1] == pytest.approx(80e-6 * ((25 + 2 * (75 + 90)) + 95))
+    assert two[0] == pytest.approx(80e-6 * 25 * (1 + 1))
+    assert two[1] == pytest.approx(80e-6 * (25 + 2 * (75 + 90)))
 
 
 def test_slopes():

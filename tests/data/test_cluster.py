@@ -128,7 +128,8 @@ def a_worker_killed_in_mid_run_is_survived(client, frame, whole, monkeypatch):
     def kill(state, history):
         if len(history) == 2 and not killed:
             assert isinstance(state.factors[0], Placed)
-            killed.append(kill_one(client))
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
 
     table = dd.from_pandas(frame, npartitions=3, sort=False)
     with monkeypatch.context() as less:
@@ -137,12 +138,6 @@ def a_worker_killed_in_mid_run_is_survived(client, frame, whole, monkeypatch):
     assert killed
     assert done.iterations == 3
     np.testing.assert_allclose(done.factors[0], whole.factors[0], rtol=1e-8, atol=1e-10)
-
-
-def kill_one(client):
-    pid = next(iter(client.run(os.getpid).values()))
-    os.kill(pid, signal.SIGKILL)
-    return pid
 
 
 def dask_arrays_and_files_go_to_the_workers(frame, tmp_path):
@@ -163,12 +158,9 @@ def dask_arrays_and_files_go_to_the_workers(frame, tmp_path):
 
 
 def a_dead_scheduler_leaves_a_checkpoint(client, file, tmp_path, whole):
-    """After the death of a worker, which is survived."""
     place = tmp_path / "run.ckpt"
 
     def end(state, history):
-        if len(history) == 1:
-            kill_one(client)
         if len(history) == 2:
             client.cluster.close(timeout=5)
 

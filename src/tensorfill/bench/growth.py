@@ -160,7 +160,7 @@ def _measure(point: Point, folder: str) -> Point:
     point = replace(point, read_seconds=read, gradient_seconds=gradient, sweep_seconds=sweep, peak_gb=peak)
     if not point.workers:
         return point
-    by_formula = traffic(point, len(parts.edges(parts.main)) - 1)
+    by_formula = traffic(point)
     return replace(
         point,
         gradient_mb=(after - before) / 2,
@@ -183,14 +183,14 @@ def _received(dask_worker: Any) -> int:
     return sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
 
 
-def traffic(point: Point, blocks: int) -> tuple[float, float]:
+def traffic(point: Point) -> tuple[float, float]:
     """Megabytes between workers of one gradient and one sweep, by the formula of docs/scale.md, for Poisson."""
     total, number = sum(point.shape), 8e-6 * point.rank
     short, away = total - max(point.shape), point.workers - 1
     if not away:
         return 0.0, 0.0
     others = [total - n for n in point.shape]
-    return number * short * (away + blocks - 1), number * (away * (others[0] + 2 * sum(others[1:])) + total)
+    return 2 * number * short * away, number * away * (others[0] + 2 * sum(others[1:]))
 
 
 def nothing(block: Any, shared: None, own: None) -> tuple[None, None]:

@@ -100,11 +100,19 @@ class ClusterPartitions(Partitions):
             client.submit(tasks.apply, work, block, shared, mine, batch, pure=False, **_at(home))
             for block, mine, home in zip(blocks, each, homes, strict=True)
         ]
-        sums = [client.submit(tasks.take, pair, 0, pure=False) for pair in done]
-        parts = [client.submit(tasks.take, pair, 1, pure=False) for pair in done]
+        sums, parts = (
+            [
+                client.submit(tasks.take, pair, k, pure=False, **_at(home))
+                for pair, home in zip(done, homes, strict=True)
+            ]
+            for k in (0, 1)
+        )
         while len(sums) > 1:  # in pairs, always the same ones: the same rounding every time
-            pairs = [client.submit(tasks.plus, a, b, pure=False) for a, b in zip(sums[::2], sums[1::2], strict=False)]
-            sums = pairs + ([sums[-1]] if len(sums) % 2 else [])
+            pairs = [
+                client.submit(tasks.plus, a, b, pure=False, **_at(home))
+                for a, b, home in zip(sums[::2], sums[1::2], homes[::2], strict=False)
+            ]
+            sums, homes = pairs + ([sums[-1]] if len(sums) % 2 else []), homes[::2]
         if not keep:
             total, *own_parts = client.gather([sums[0], *parts], direct=self.direct)
             return total, own_parts

@@ -50,7 +50,8 @@ class OnCluster:
         extract, held, digest = tally.finish(self.dims, self.labels)
         threads = max(1, sum(client.nthreads().values()))
         inside = extract.nnz - (0 if held is None else len(held.values))
-        each = max(BLOCKS, math.ceil(inside / (size_of_block * threads)))  # blocks: as many for every thread
+        # as many blocks for every thread, a power of two: sums in pairs are then of one worker's for as long as can be
+        each = 2 ** math.ceil(math.log2(max(BLOCKS, inside / (size_of_block * threads))))
         size = max(1, inside // (each * threads))
         return ClusterPartitions(
             extract, held, digest, size_of_block=size, threads=1, client=client, rows=rows, direct=reachable(client)
