@@ -25,8 +25,8 @@ from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.opening import opened
 from tensorfill.data.partitions.pieces import path_like
-from tensorfill.data.timeaxis import check_emptiable, check_steps, long_gaps, time_modes
 from tensorfill.methods.base import METHODS, Method, Run
+from tensorfill.methods.when import TimeAsked
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting, did_you_mean
 from tensorfill.result.completion import Completion
@@ -94,8 +94,7 @@ def complete(
     solver, candidates, held_out : how `auto` fits, what it may try, and the share of entries it judges by
     absent : what a sparse array does not store: "missing" or "zero"
     fold : {"time": ("day", "hour")} fills a mode of dates as days x hours; the answer comes back in the data's form
-    time : modes that are one time axis together, from the outer to the inner: ("day", "hour"). The end of a day goes
-        over into the next ("auto" and "bayes"); by default, for max_gap and horizon, the mode of dates
+    time : modes that are one time axis, from the outer to the inner: ("day", "hour"); see docs/tables.md
     max_gap : gaps of more steps along time stay gaps in `completed`: NaN, or masked where numbers have none
     horizon : so many steps after the last are told, too ("auto" and "bayes"); of several time modes, of the outer one
     max_iter, seconds, max_memory : limits; memory as "4GB", by default half of what is free
@@ -105,9 +104,8 @@ def complete(
 
     Returns
     -------
-    Completion : `.completed` is the answer in the type of `data`; see also `.estimate`, `.tried`, `.status`
-
-    More: help(tfl.Completion); `tensorfill list methods`; the pages in docs/.
+    Completion : `.completed` is the answer in the type of `data`; see also `.estimate`, `.tried`, `.status`.
+        More: help(tfl.Completion); `tensorfill list methods`; the pages in docs/
     """
     name = _name(method, effort)
     cls = METHODS[name]
@@ -117,15 +115,12 @@ def complete(
     _check_settings(name, cls, settings)
     check_setting("error_bars", error_bars, "float | None")
     recipe, run = cls(**settings), Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
-    when = TimeAsked(time, max_gap, horizon)
-    when.check(recipe)
+    when = TimeAsked(time, max_gap, horizon).checked(recipe)
     with limited(max_memory):
         given = _observed(data, mask, dims, value, weights, absent, _Asked(seed, held_out, callback))
         began = perf_counter()
-        if isinstance(given, Partitions):
-            done = _in_blocks(given, recipe, run, error_bars, fold, when)
-        else:
-            done = _in_memory(given, recipe, run, error_bars, fold, when)
+        fit: Any = _in_blocks if isinstance(given, Partitions) else _in_memory
+        done = fit(given, recipe, run, error_bars, fold, when)
     return dataclasses.replace(done, took=perf_counter() - began)
 
 
@@ -199,59 +194,6 @@ def _refuse_in_blocks(parts: Partitions, recipe: Method, given: Mapping[str, Any
             'use method="auto".'
         )
         raise ValueError(msg)
-
-
-@dataclass(frozen=True)
-class TimeAsked:
-    """What was asked about time; see `complete`."""
-
-    time: Any
-    max_gap: int | None
-    horizon: int | None
-
-    def check(self, recipe: Method) -> None:
-        """A sentence for numbers that are none, and for methods that cannot tell what is to come."""
-        for name in ("max_gap", "horizon"):
-            if getattr(self, name) is not None:
-                check_steps(name, getattr(self, name))
-        if self.horizon is not None and not _knows_time(recipe):
-            msg = f'horizon is for method "auto" and "bayes", which tell what was never seen; got {recipe.name!r}.'
-            raise ValueError(msg)
-
-    def modes(self, obs: Observations) -> tuple[int, ...]:
-        """The modes that are time, () if nothing was asked."""
-        if self.time is None and self.max_gap is None and self.horizon is None:
-            return ()
-        return time_modes(obs, self.time, "max_gap" if self.max_gap is not None else "horizon")
-
-    def told(self, recipe: Method, modes: tuple[int, ...], folding: Fold | None) -> Method:
-        """The method with the time axis, of several modes, of the data as it gets them; refused where it is no use."""
-        modes = modes if folding is None else folding.spread(modes)
-        if self.time is not None and self.max_gap is None and self.horizon is None:
-            if len(modes) < 2:
-                msg = (
-                    f"time of one mode, {self.time!r}, says nothing by itself: leave it out, name modes that are one time "
-                    'axis together, ("day", "hour"), or give max_gap or horizon.'
-                )
-                raise ValueError(msg)
-            if not _knows_time(recipe):
-                msg = f'time is for method "auto" and "bayes"; got {recipe.name!r}. Leave it out.'
-                raise ValueError(msg)
-        if not modes or not _knows_time(recipe):
-            return recipe
-        return dataclasses.replace(recipe, time=modes)  # type: ignore[call-arg]
-
-    def unfilled(self, obs: Observations, modes: tuple[int, ...]) -> Any:
-        """True in gaps that are too long, full shape with what is to come; None for none."""
-        if self.max_gap is None:
-            return None
-        check_emptiable(obs.source)
-        out = long_gaps(obs.mask, modes, self.max_gap)
-        return np.pad(out, [(0, (self.horizon or 0) * (n == modes[0])) for n in range(obs.ndim)])
-
-
-def _knows_time(recipe: Method) -> bool:
-    return "time" in settings_of(type(recipe))
 
 
 def _name(method: Any, effort: Any) -> str:

@@ -1,0 +1,67 @@
+"""What was asked about time: which modes are it, which gaps stay, how far to go on; and what a method is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from tensorfill.data.fold import Fold
+from tensorfill.data.observations import Observations
+from tensorfill.data.timeaxis import check_emptiable, check_steps, long_gaps, time_modes
+from tensorfill.methods.base import Method
+
+
+@dataclass(frozen=True)
+class TimeAsked:
+    """What was asked about time; see `complete`."""
+
+    time: Any
+    max_gap: int | None
+    horizon: int | None
+
+    def checked(self, recipe: Method) -> TimeAsked:
+        """Itself; a sentence for numbers that are none, and for methods that cannot tell what is to come."""
+        for name in ("max_gap", "horizon"):
+            if getattr(self, name) is not None:
+                check_steps(name, getattr(self, name))
+        if self.horizon is not None and not _knows_time(recipe):
+            msg = f'horizon is for method "auto" and "bayes", which tell what was never seen; got {recipe.name!r}.'
+            raise ValueError(msg)
+        return self
+
+    def modes(self, obs: Observations) -> tuple[int, ...]:
+        """The modes that are time, () if nothing was asked."""
+        if self.time is None and self.max_gap is None and self.horizon is None:
+            return ()
+        return time_modes(obs, self.time, "max_gap" if self.max_gap is not None else "horizon")
+
+    def told(self, recipe: Method, modes: tuple[int, ...], folding: Fold | None) -> Method:
+        """The method with the time axis, of several modes, of the data as it gets them; refused where it is no use."""
+        modes = modes if folding is None else folding.spread(modes)
+        if self.time is not None and self.max_gap is None and self.horizon is None:
+            if len(modes) < 2:
+                msg = (
+                    f"time of one mode, {self.time!r}, says nothing by itself: leave it out, name modes that are one "
+                    'time axis together, ("day", "hour"), or give max_gap or horizon.'
+                )
+                raise ValueError(msg)
+            if not _knows_time(recipe):
+                msg = f'time is for method "auto" and "bayes"; got {recipe.name!r}. Leave it out.'
+                raise ValueError(msg)
+        if not modes or not _knows_time(recipe):
+            return recipe
+        return replace(recipe, time=modes)  # type: ignore[call-arg]
+
+    def unfilled(self, obs: Observations, modes: tuple[int, ...]) -> Any:
+        """True in gaps that are too long, full shape with what is to come; None for none."""
+        if self.max_gap is None:
+            return None
+        check_emptiable(obs.source)
+        out = long_gaps(obs.mask, modes, self.max_gap)
+        return np.pad(out, [(0, (self.horizon or 0) * (n == modes[0])) for n in range(obs.ndim)])
+
+
+def _knows_time(recipe: Method) -> bool:
+    return any(f.name == "time" for f in fields(recipe))
