@@ -90,6 +90,18 @@ Effort = Annotated[
     str,
     typer.Option(metavar="quick|normal|best", help="How much is tried: quick for a look, best takes longest."),
 ]
+Folding = Annotated[
+    str | None,
+    typer.Option(metavar="D=u,v", help="Fill a dimension of dates as several: time=day,hour; or by steps: t=24."),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(metavar="a,b", help="Dimensions that are one time axis, from the outer to the inner: day,hour."),
+]
+MaxGap = Annotated[
+    int | None, typer.Option(metavar="N", parser=whole, help="Leave gaps of more steps in time unfilled.")
+]
+Horizon = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Tell N steps after the last, too.")]
 MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after so many iterations.")]
 Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after so many seconds.")]
 Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
@@ -161,16 +173,10 @@ def complete(
     at: Annotated[
         str | None, typer.Option(metavar="F", help="Write only the entries listed there (.tns, or a table like IN).")
     ] = None,
-    fold: Annotated[
-        str | None,
-        typer.Option(metavar="D=u,v", help="Fill a dimension of dates as several: time=day,hour; or by steps: t=24."),
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(metavar="a,b", help="Dimensions that are one time axis, from the outer to the inner: day,hour."),
-    ] = None,
-    max_gap: Annotated[int | None, typer.Option(metavar="N", help="Leave gaps of more steps in time unfilled.")] = None,
-    horizon: Annotated[int | None, typer.Option(metavar="N", help="Tell N steps after the last, too.")] = None,
+    fold: Folding = None,
+    time: Time = None,
+    max_gap: MaxGap = None,
+    horizon: Horizon = None,
     max_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Take no more, e.g. 4GB; half of what is free if not given.")
     ] = None,
