@@ -134,7 +134,7 @@ BAD = {
     ),
     "text column": (
         lambda: tfl.complete(pd.DataFrame({"site": ["a", "b"], "n": [1.0, 2.0]})),
-        r"column 'site' must be numbers; got 'a'\. For a long table use Observations\.from_pandas\(frame, dims=",
+        r"column 'site' must be numbers; got 'a'\. Make labels the index, .* complete\(frame, dims=, value=\)",
     ),
     "dates": (lambda: observe(pd.DataFrame({"day": pd.to_datetime(["2024-01-01"]), "n": [1.0]})), "column 'day'"),
     "text values": (
