@@ -58,6 +58,7 @@ T[1, 2] = np.nan
     ("settings", "sentence"),
     [
         ({"seconds": "a"}, r"seconds must be a number or None; got 'a'\."),
+        ({"solver": range(3)}, r"solver must be a Solver, text or None; got range\(0, 3\)\."),  # it has a .step
         ({"seconds": float("nan")}, r"seconds must be a number or None; got nan\."),
         ({"max_iter": 2.5}, r"max_iter must be a whole number or None; got 2\.5\."),
         ({"max_iter": True}, r"max_iter must be a whole number or None; got True\."),

@@ -128,7 +128,7 @@ TYPES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "None": ("None", lambda given: given is None),
     "Callback": ("a function", callable),
     "NumericalPrior": ("a NumericalPrior", lambda given: hasattr(given, "nll") and not isinstance(given, type)),
-    "Solver": ("a Solver", lambda given: hasattr(given, "step") and not isinstance(given, type)),
+    "Solver": ("a Solver", lambda given: callable(getattr(given, "step", None)) and not isinstance(given, type)),
     "Stopping": ("a Stopping", lambda given: type(given).__name__ == "Stopping"),
     "Sequence[float]": ("a list of numbers", _list_of(_is_number)),
     "tuple[float, float]": ("two numbers", lambda given: _list_of(_is_number)(given) and len(given) == 2),

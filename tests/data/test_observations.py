@@ -192,6 +192,11 @@ def test_integers_come_back_rounded_and_clipped(dtype):
     assert [int(v) for v in got] == [limits.min, limits.max, 3, 0]
 
 
+def test_small_floats_stay_finite():
+    got = cast_like(np.array([-1e30, 1e30, 0.5]), np.dtype("float16"))
+    assert got.tolist() == [-65504.0, 65504.0, 0.5]
+
+
 def test_answer_in_the_type_of_the_input(T):
     estimate = np.full(T.shape, 7.0)
     gaps = np.isnan(T)

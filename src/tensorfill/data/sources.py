@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 
 def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Estimates in the input's own type: integers rounded and clipped to their range, bool by majority."""
+    """Estimates in the input's own type, inside its range: integers rounded, bool by majority."""
     if dtype.kind == "b":
         return values >= 0.5
     if dtype.kind in "iu":
@@ -24,6 +24,8 @@ def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
         # float64(2^63 - 1) rounds up to 2^63: compare before casting, so that the largest integer cannot wrap round
         out = np.clip(rounded, limits.min, np.nextafter(np.float64(limits.max) + 1, 0)).astype(dtype)
         return np.where(rounded >= limits.max, dtype.type(limits.max), out)
+    if dtype.kind == "f" and dtype.itemsize < values.dtype.itemsize:
+        values = np.clip(values, np.finfo(dtype).min, np.finfo(dtype).max)
     return values.astype(dtype)
 
 
