@@ -144,3 +144,11 @@ def test_no_memory_while_modules_load_is_one_sentence(error, monkeypatch, capfd)
     error = ImportError("No module named 'numpy'")  # another: a broken installation shows where it is
     with pytest.raises(ImportError, match="numpy"):
         command.main(["complete", "x.npy"])
+
+
+def test_an_interrupt_in_code_made_from_text_has_the_usual_exit_code():
+    """Of dataclasses while modules load: Python would end itself by SIGINT, whatever sys.exit says."""
+    code = "import sys\nfrom tensorfill.cli import main\nsys.argv[1:] = ['list', 'methods']\n"
+    code += "main._run = lambda job: exec('raise KeyboardInterrupt')\nmain.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shlex
 import sys
@@ -14,6 +15,8 @@ from tensorfill import __version__
 from tensorfill.bench.cli import app as bench_app
 from tensorfill.cli.lists import What
 from tensorfill.terminal import BAD_USAGE, INTERRUPTED, Problem, ended, stoppable
+
+SIGNALLED = 128  # exit codes above are this and the number of a signal
 
 app = typer.Typer(
     name="tensorfill",
@@ -257,9 +260,24 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell: >&-
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  for as long as the process lives
-    with stoppable():
+    code = INTERRUPTED
+    with suppress(KeyboardInterrupt), stoppable():  # of a signal in the moment before or after what it could stop
         code = _called(arguments)
-    sys.exit(ended(code))
+    code = ended(code)
+    if arguments is None and code > SIGNALLED:
+        _end(code)
+    sys.exit(code)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process with the exit code of a signal. `sys.exit` does not where the interrupt went through code made
+    from text, as that of dataclasses is while modules load: Python then ends itself by SIGINT, whatever the code.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _called(arguments: list[str] | None) -> int:
