@@ -58,6 +58,9 @@ T[1, 2] = np.nan
     ("settings", "sentence"),
     [
         ({"seconds": "a"}, r"seconds must be a number or None; got 'a'\."),
+        ({"method": "spc-qv", "rho": 2**70}, r"rho of method 'spc-qv' must be >= 0, .* at most 1e\+12; got"),
+        ({"method": "stdc", "kappa": 1e308}, r"kappa of method 'stdc' must be at most 1e\+150, .* got 1e\+308"),
+        ({"method": "bayes", "rank": 2**70}, r"rank must be at most 10,000; got 1180591620717"),
         ({"solver": range(3)}, r"solver must be a Solver, text or None; got range\(0, 3\)\."),  # it has a .step
         ({"seconds": float("nan")}, r"seconds must be a number or None; got nan\."),
         ({"max_iter": 2.5}, r"max_iter must be a whole number or None; got 2\.5\."),

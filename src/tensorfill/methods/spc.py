@@ -24,6 +24,8 @@ from tensorfill.solvers.base import State
 
 Array = NDArray[Any]
 
+STIFFEST = 1e12  # beyond, vectors are constant to the last digit, and sums of them overflow
+
 
 @dataclass(frozen=True)
 class _SPC(ArrayMethod):
@@ -45,8 +47,9 @@ class _SPC(ArrayMethod):
 
     def __post_init__(self) -> None:
         for value in np.atleast_1d(self.rho):
-            if not 0 <= value < np.inf:
-                msg = f"rho of method {self.name!r} must be >= 0, one number or one per mode; got {self.rho}."
+            if not 0 <= value <= STIFFEST:
+                msg = f"rho of method {self.name!r} must be >= 0, one number or one per mode, at most {STIFFEST:g}; "
+                msg += f"got {self.rho}."
                 raise ValueError(msg)
         check_above(self, 0, "nu", "tol", included=True)
         check_above(self, 0, "sdr", "sweep", "max_iter")

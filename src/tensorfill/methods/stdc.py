@@ -25,6 +25,8 @@ from tensorfill.solvers.base import State
 
 Array = NDArray[Any]
 
+LARGEST = 1e150  # kappa, which is squared
+
 LONGEST = 4096  # a factor is square: beyond this side its decomposition takes minutes per iteration
 
 
@@ -76,6 +78,10 @@ class STDC(ArrayMethod):
         check_above(self, 0, "tau", "max_iter")
         check_above(self, 1, "growth", included=True)
         check_above(self, 0, *(name for name in ("omega", "kappa") if getattr(self, name) is not None))
+        if self.kappa is not None and self.kappa > LARGEST:
+            msg = f"kappa of method {self.name!r} must be at most {LARGEST:g}, so that its square is a number; "
+            msg += f"got {self.kappa!r}."
+            raise ValueError(msg)
 
     def refuses(self, obs: Observations) -> str | None:
         """Every factor is a square matrix of its mode's length."""
