@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -12,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from app_pictures import browser, until
+from app_pictures import until, visited
 from PIL import Image
 from selenium.webdriver.common.action_chains import ActionChains
 
@@ -78,18 +75,11 @@ def stopped(page: Any, address: str, path: Path) -> tuple[float, float]:
 
 def main() -> None:
     """Serve the page, and do what a person would."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tensorfill", "app", "--no-open", "--port", "0"], stdout=subprocess.PIPE, text=True
-    )
-    page = browser()
-    try:
-        assert server.stdout is not None
-        found = re.search(r"http\S+", server.stdout.readline())
-        assert found is not None
+    with visited() as (page, address):
         waits = []
         for _ in range(5):
             began = time.perf_counter()
-            with urllib.request.urlopen(found[0]) as answer:
+            with urllib.request.urlopen(address) as answer:
                 answer.read(1)
             waits.append(1e3 * (time.perf_counter() - began))
         print(f"first byte of the page: {waits[0]:.0f} ms at first, then {np.median(waits[1:]):.0f} ms", flush=True)
@@ -98,25 +88,21 @@ def main() -> None:
             Image.fromarray(photo).save(f"{room}/photo.png")
             alpha = np.where(np.random.default_rng(0).random(photo.shape[:2]) < 0.3, 255, 0).astype(np.uint8)
             Image.fromarray(np.dstack([photo, alpha])).save(f"{room}/clear.png")
-            me = Visitor(page, found[0])
+            me = Visitor(page, address)
             me.opens(Path(room, "photo.png"))
             me.paints()
             me.clicks_on("fill")
             me.waits()
             me.clicks_on("download")
             print(f"a photograph of 256 x 300 pixels: {me}", flush=True)
-            me = Visitor(page, found[0])
+            me = Visitor(page, address)
             me.opens(table(Path(room, "table.csv")))
             me.clicks_on("fill")
             me.waits()
             me.clicks_on("download")
             print(f"a table of 60 x 5: {me}", flush=True)
-            between, stop = stopped(page, found[0], Path(room, "clear.png"))
+            between, stop = stopped(page, address, Path(room, "clear.png"))
             print(f"progress every {between:.0f} ms (median); a stop is answered after {stop:.0f} ms")
-    finally:
-        page.quit()
-        server.terminate()
-        server.wait()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,24 @@ def browser() -> Any:
     return webdriver.Chrome(options=options, service=service)
 
 
+@contextmanager
+def visited() -> Iterator[tuple[Any, str]]:
+    """A browser, and the address of a page that is served for it."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "tensorfill", "app", "--no-open", "--port", "0"], stdout=subprocess.PIPE, text=True
+    )
+    page = browser()
+    try:
+        assert server.stdout is not None
+        found = re.search(r"http\S+", server.stdout.readline())
+        assert found is not None
+        yield page, found[0]
+    finally:
+        page.quit()
+        server.terminate()
+        server.wait()
+
+
 def until(true: Any, seconds: float = 600) -> None:
     """Wait until it is."""
     end = time.monotonic() + seconds
@@ -53,15 +73,8 @@ def save(page: Any, name: str, height: int) -> None:
 
 def main() -> None:
     """Open the photograph, paint over it, fill it."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tensorfill", "app", "--no-open", "--port", "0"], stdout=subprocess.PIPE, text=True
-    )
-    page = browser()
-    try:
-        assert server.stdout is not None
-        found = re.search(r"http\S+", server.stdout.readline())
-        assert found is not None
-        page.get(found[0])
+    with visited() as (page, address):
+        page.get(address)
         with tempfile.TemporaryDirectory() as room:
             small = Image.fromarray(photograph()).resize((384, 450))
             small.save(f"{room}/photograph.png")
@@ -86,10 +99,6 @@ def main() -> None:
             "app-result",
         ]
         subprocess.run(command, check=True)
-    finally:
-        page.quit()
-        server.terminate()
-        server.wait()
 
 
 if __name__ == "__main__":
