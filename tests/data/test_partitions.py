@@ -630,6 +630,6 @@ def test_ctrl_c_while_trying_keeps_what_the_corner_says(ratings):
 
 def test_a_time_limit_is_for_the_trials_too(ratings):
     pattern, _, _ = ratings
-    done = tfl.complete(pattern, dims=["user", "item"], value="stars", seconds=0.05)
-    assert len(done.tried) <= 3
+    done = tfl.complete(pattern, dims=["user", "item"], value="stars", seconds=1e-3)
+    assert len(done.tried) == 1  # the first is always tried; however fast the machine, there is no time for another
     assert np.isfinite(done.error)
