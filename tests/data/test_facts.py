@@ -5,7 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.data.facts import Facts, is_picture, kind_of_numbers, look
-from tensorfill.data.gaps import GAPS, gap_kinds, steps_to_known
+from tensorfill.data.gaps import GAPS, gap_kinds, kinds_at, steps_to_known
 from tensorfill.data.likeness import period
 
 
@@ -53,6 +53,17 @@ def test_gaps_are_told_by_how_far_a_known_entry_is():
     assert not gap_kinds(known, ()).any()
     known[:, 2] = False
     assert (gap_kinds(known, (0,))[:, 2] == len(GAPS) - 1).all()
+
+
+def test_kinds_of_some_gaps_are_those_of_all():
+    rng = np.random.default_rng(0)
+    for share in (0.05, 0.4):
+        known = rng.random((7, 9, 4)) < share
+        known[:, 0, 0] = False
+        known[2] = False
+        for ordered in ((), (1,), (0, 2)):
+            want = gap_kinds(known, ordered)[~known]
+            np.testing.assert_array_equal(kinds_at(known, np.flatnonzero(~known), ordered), want)
 
 
 def test_steps_to_the_nearest_known_entry_against_all_distances():

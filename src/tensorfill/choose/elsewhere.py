@@ -43,10 +43,21 @@ class Evidence:
     error: float = np.nan
     over: int = RAMP  # pixels from the border over which they come in
 
-    def softened(self, X: Array, known: Mask) -> Array:
+    def softened(self, X: Array, known: Mask, threads: int = 1) -> Array:
         """X (H, W, C), edges continued, with these shares of the smooth ways inside its gaps."""
-        turn = [share * (continued(X, known, how) - X) for how, share in self.shares.items() if share > 0]
-        return X + ramp(known, self.over)[..., None] * sum(turn) if turn else X
+        ways = [(how, share) for how, share in self.shares.items() if share > 0]
+        if not ways:
+            return X
+        out, gaps = X.copy(), ~known
+        weight = ramp(known, self.over)[gaps][:, None]
+        for how, share in ways:
+            out[gaps] += share * weight * (continued(X, known, how, threads)[gaps] - X[gaps])
+        return out
+
+    @property
+    def only(self) -> str | None:
+        """The one smooth way of which all gaps are filled, if it is one and nothing else remains."""
+        return next((how for how, share in self.shares.items() if share == 1 and self.over <= 1), None)
 
     @property
     def shares(self) -> dict[str, float]:
@@ -87,6 +98,8 @@ def ramp(known: Mask, over: int = RAMP) -> Array:
     """0 where known, rising to 1 inside the gaps: (H, W)."""
     from scipy.ndimage import distance_transform_edt
 
+    if over <= 1:  # a gap is at least a pixel from what is known
+        return np.where(known, 0.0, 1.0)
     return np.minimum(distance_transform_edt(~known) / over, 1.0)
 
 

@@ -187,6 +187,22 @@ def gap_kinds(observed: NDArray[np.bool_], ordered: Sequence[int]) -> NDArray[np
     return kinds
 
 
+def kinds_at(observed: NDArray[np.bool_], at: Array, ordered: Sequence[int]) -> NDArray[np.uint8]:
+    """As `gap_kinds`, of the missing entries at these positions in the whole, (k,): where they are few, or a sample."""
+    where = np.unravel_index(at, observed.shape)
+    kinds = np.full(len(at), len(STEPS) if ordered else 0, dtype=np.uint8)
+    for step in range(max(STEPS), 0, -1) if ordered else ():
+        for n in ordered:
+            for other in (where[n] - step, where[n] + step):
+                inside = (other >= 0) & (other < observed.shape[n])
+                there = tuple(np.where(inside, other, 0) if m == n else w for m, w in enumerate(where))
+                kinds[inside & observed[there]] = np.searchsorted(STEPS, step)
+    for n, i in enumerate(where):
+        others = tuple(m for m in range(observed.ndim) if m != n)
+        kinds[~observed.any(axis=others)[i]] = len(GAPS) - 1
+    return kinds
+
+
 def steps_to_known(observed: NDArray[np.bool_], mode: int) -> NDArray[np.int32]:
     """Steps from each entry to the nearest known one in its fibre along `mode`; that of an observed entry is 0. Where
     the fibre has none: the largest number.

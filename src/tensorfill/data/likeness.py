@@ -96,19 +96,20 @@ def period(obs: Observations, mode: int) -> int | None:
 def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:
     """(values, observed) of the up to FIBRES fibres along a mode that have most of them: (I_n, fibres) each."""
     rest = [n for n in range(obs.ndim) if n != mode]
-    fibre = np.ravel_multi_index(tuple(obs.indices[:, n] for n in rest), [obs.shape[n] for n in rest])
+    others = tuple(obs.shape[n] for n in rest)
     if obs.size // obs.shape[mode] > obs.nnz:  # most fibres are empty: count those that are not
-        _, fibre = np.unique(fibre, return_inverse=True)
-    count = np.bincount(fibre)
+        fibre = np.ravel_multi_index(tuple(obs.indices[:, n] for n in rest), others)
+        fibres, count = np.unique(fibre, return_counts=True)
+    else:
+        count = np.count_nonzero(obs.mask, axis=mode).ravel()
+        fibres = np.arange(len(count))
     chosen = np.argsort(-count, kind="stable")[: min(FIBRES, np.count_nonzero(count))]
-    column = np.full(len(count), -1, dtype=np.int8)
-    column[chosen] = np.arange(len(chosen))
-    at = column[fibre]
-    keep = np.flatnonzero(at >= 0)
-    X, M = np.zeros((obs.shape[mode], len(chosen))), np.zeros((obs.shape[mode], len(chosen)))
-    X[obs.indices[keep, mode], at[keep]] = obs.values[keep]
-    M[obs.indices[keep, mode], at[keep]] = 1.0
-    return X, M
+    where = [i[None, :] for i in np.unravel_index(fibres[chosen], others)]
+    where.insert(mode, np.arange(obs.shape[mode])[:, None])
+    wanted = np.ravel_multi_index(tuple(where), obs.shape)
+    at = np.minimum(np.searchsorted(obs.flat, wanted), obs.nnz - 1)
+    M = (obs.flat[at] == wanted).astype(np.float64)
+    return np.where(M, obs.values[at], 0).astype(np.float64), M
 
 
 def _autocorrelation(X: Array, M: Array) -> Array:

@@ -12,6 +12,7 @@ deeper than that is cheap for is continued on a picture of half the size first, 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -32,20 +33,32 @@ DEEPEST, RIM = 64, 8  # pixels of depth solved for at once; and of the rim, wher
 LARGEST, CELL = 2**18, 256  # pixels of a window solved for at once, and the side of those that a larger one is cut into
 
 
-def continued(T: Array, known: Mask, how: str = "edges") -> Array:
+def continued(T: Array, known: Mask, how: str = "edges", threads: int = 1) -> Array:
     """The picture T (H, W, C) with what is not known (H, W) continued from what is; what T holds there is not read.
 
     `how`: "edges" go on, as above; "flat", the least |grad X|^2, as a skin over the gap; "stiff", the least
-    |laplacian X|^2, as a plate that keeps the slope it arrives with.
+    |laplacian X|^2, as a plate that keeps the slope it arrives with. Same bits for any number of threads.
     """
     from scipy.ndimage import find_objects, label, maximum_filter
 
     X = np.where(known[..., None], T, 0.0)
     near, _ = label(maximum_filter(~known, size=2 * MARGIN + 1))
+    pieces = []
     for k, box in enumerate(find_objects(near), start=1):
         own = ~known[box] & (near[box] == k)
-        for window, core in _cut(own):
-            X[box][window][core] = _window(X[box][window], known[box][window], how)[core]
+        pieces += [(X[box][window], known[box][window], core) for window, core in _cut(own)]
+
+    def fill(piece: tuple[Array, Mask, Mask]) -> None:
+        # of another piece it reads what is known only, and nobody else writes here
+        part, given, core = piece
+        part[core] = _window(part, given, how)[core]
+
+    if threads > 1 and len(pieces) > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(fill, pieces))
+    else:
+        for piece in pieces:
+            fill(piece)
     return X
 
 

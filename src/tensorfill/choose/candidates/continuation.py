@@ -84,20 +84,23 @@ class Continuation(Candidate):
             return Fitted(Filled(X.reshape(obs.shape)))
         settings = {"candidate": self.label, "passes": 0}
         limit = self.passes if run.max_iter is None else min(self.passes, run.max_iter)
+        threads = available_threads()
         try:
-            X = np.where(mask, X, continued(X, known))
-            told = self._told(X, known, facts, limit if run.seconds is None else 0)
+            told = self._told(X, known, facts, limit if run.seconds is None else 0)  # reads what is known only
+            X = np.where(mask, X, continued(X, known, told.only or "edges", threads))
         except KeyboardInterrupt:
             X = coarse_to_fine(X, mask)
             return Fitted(Filled(X.reshape(obs.shape)), Status.INTERRUPTED, settings=settings)
+        settings["smooth"] = told.shares
+        if told.only is not None:  # nothing of the passes would remain
+            return Fitted(Filled(X.reshape(obs.shape)), settings=settings, error=told.error)
         if limit == 0 or known.all() or min(obs.shape[:2]) < SelfSimilarity.patch:
-            X = np.where(mask, X, told.softened(X, known))
+            X = np.where(mask, X, told.softened(X, known, threads))
             return Fitted(Filled(X.reshape(obs.shape)), settings=settings, error=told.error)
         box = around(~known, RADII[-1] + SelfSimilarity.patch)
-        passes = self._around(X[box], mask[box])
-        procedure: InWindows | Refinement = passes
-        if many_pixels(X[box].shape):
-            procedure = InWindows.of(replace(passes, denoiser=replace(passes.denoiser, near=True)), WINDOW, SEVERAL)
+        near = many_pixels(X[box].shape)
+        passes = self._around(X[box], mask[box], near=near, threads=threads)
+        procedure = InWindows.of(passes, WINDOW, SEVERAL) if near else passes
         steps = procedure.steps if isinstance(procedure, InWindows) else 1
         outcome = run_loop(
             procedure,
@@ -109,8 +112,8 @@ class Continuation(Candidate):
             fingerprint=f"continuation {obs.shape} {obs.nnz} {float(X.sum())!r} {passes.sigmas}",
         )
         X[box] = np.where(known[box][..., None], X[box], outcome.state.arrays["X"])
-        settings |= {"passes": int(outcome.state.numbers["k"]), "smooth": told.shares}
-        X = np.where(mask, X, told.softened(X, known))
+        settings["passes"] = int(outcome.state.numbers["k"])
+        X = np.where(mask, X, told.softened(X, known, threads))
         return Fitted(
             Filled(X.reshape(obs.shape)), outcome.status, outcome.history, settings=settings, error=told.error
         )
@@ -122,27 +125,29 @@ class Continuation(Candidate):
         if limit == 0 or known.all() or min(known.shape) < SelfSimilarity.patch:
             return Evidence()
 
+        near = many_pixels(known.shape)  # as the picture itself is served
+
         def passed(C: Array, kept: NDArray[np.bool_]) -> Array:
-            passes = self._around(C, np.broadcast_to(kept[..., None], C.shape))
+            passes = self._around(C, np.broadcast_to(kept[..., None], C.shape), near=near, threads=1)
             state = passes.init(np.random.default_rng(0))
             for _ in range(limit):
                 state = passes.step(state, np.random.default_rng(0))
             return state.arrays["X"]
 
-        return rehearsal(X, known, passed)
+        return rehearsal(X, known, passed, available_threads())
 
-    def _around(self, X: Array, mask: NDArray[np.bool_]) -> Refinement:
+    def _around(self, X: Array, mask: NDArray[np.bool_], *, near: bool, threads: int) -> Refinement:
         """The passes over a window of the picture that holds the gaps."""
         t = X[mask]
         return Refinement(
             t,
             mask,
             X,
-            default_denoiser(AS_IF, passes=self.passes),
+            replace(default_denoiser(AS_IF, passes=self.passes), near=near),
             default_sigmas(t, self.passes, share=AS_IF),
             noise=self.noise,
             turned=self.passes // 2,
-            threads=available_threads(),
+            threads=threads,
         )
 
 
