@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.blend import Decision, single
-from tensorfill.choose.candidates.base import Candidate, Fitted, Late
+from tensorfill.choose.candidates.base import Candidate, Fitted, Late, Unsuited
 from tensorfill.choose.candidates.continuation import Continuation
 from tensorfill.choose.candidates.field import Field, large
 from tensorfill.choose.candidates.means import Means
@@ -99,9 +99,9 @@ def from_contest(contest: Contest, decision: Decision, run: Run, method: str) ->
 
 
 def _refit(part: Candidate, entry: Entry, contest: Contest, run: Run, *, late: bool) -> Fitted:
-    """A part fitted to everything; where there is no time for that, as one fold left it."""
+    """A part fitted to everything; where there is no time for that, or it does not suit all, as one fold left it."""
     if not late or entry.fitted is None:
-        with suppress(Late):
+        with suppress(Late, Unsuited):
             return part.fit(contest.obs, contest.facts, run)
     left = entry.fitted or Means().fit(contest.obs, contest.facts, run)  # none: its trials are those of a checkpoint
     return replace(left, status=Status.TIME)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.candidates.base import Candidate, Fitted, Late
+from tensorfill.choose.candidates.base import Candidate, Fitted, Late, Unsuited
 from tensorfill.choose.defaults import prior_for
 from tensorfill.choose.folds import Fold, folds_of, loss_weights
 from tensorfill.choose.given import Given
@@ -150,6 +150,8 @@ class Contest:
                 x = np.asarray(fitted.answer.at(fold.aside.indices), dtype=np.float64)
             except Late:
                 note, self.late = "it was cut short", True
+            except Unsuited as why:
+                note = str(why)
             except (np.linalg.LinAlgError, FloatingPointError, OverflowError) as error:
                 note = f"it failed: {error}"
         if fitted is not None:

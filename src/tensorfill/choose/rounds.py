@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tensorfill.choose.candidates.base import Candidate, Search, refused
-from tensorfill.choose.contest import Contest, Entry
+from tensorfill.choose.contest import ENOUGH, Contest, Entry
 
 LARGEST_PART = 0.15  # of the budget, for one candidate on all folds
 FINALISTS = 6  # so many run on all folds: no more can have a part in a blend
 YARDSTICK = "means"  # what every answer is compared with
 EXACT = 1e-4  # of the variance of the data: a family that misses less goes on to its end, for they may have no noise
+SOLVED = 1e-6  # of the spread of the entries held out: who misses them by less leaves nothing to gain
 LONGEST_FIT = 20.0  # times the budget: what takes longer to fit to all of large data is not tried on a part of them
 CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
 
@@ -57,13 +58,33 @@ def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: froze
             contest.left_out[cls.name] = why
     for family in sorted(able, key=lambda family: family.next.cost(contest.part_facts) if family.next else 0.0):
         for _ in range(family.first):
-            if family.sure or not _dear(contest, family):
+            if (family.sure or not _dear(contest, family)) and not _solved(contest):
                 _try(contest, family)
         family.sure = False
-    while contest.ended is None and (going := [family for family in able if family.next is not None]):
+    while contest.ended is None and (going := [f for f in able if f.next is not None]) and not _solved(contest):
         _try(contest, min(going, key=lambda family: family.least))
     if contest.opening < len(contest.folds):
         _second_round(contest)
+
+
+def _solved(contest: Contest) -> bool:
+    """Are the entries that choose, if there are enough that differ, predicted to the last digit that counts? What does
+    so on the opening folds must do so on all.
+    """
+    ranking = contest.ranking()
+    if not ranking:
+        return False
+    for folds in (contest.opening, len(contest.folds)):
+        leader = contest.enter(ranking[0], folds)
+        contest.put(ranking[0], leader)
+        ranking = [leader]
+        x = leader.predictions
+        here = contest.judges[: len(x)]
+        truth = contest.truth[: len(x)][here]
+        off = float(np.sqrt(np.mean((x[here] - truth) ** 2))) if len(truth) else np.inf
+        if leader.note or len(truth) < ENOUGH or np.ptp(truth) == 0 or off > SOLVED * truth.std():
+            return False
+    return True
 
 
 def _dear(contest: Contest, family: Family) -> bool:

@@ -8,6 +8,7 @@ from tensorfill.choose.candidates import together as _together  # noqa: F401
 from tensorfill.choose.candidates import rows as _rows  # noqa: F401
 from tensorfill.choose.candidates import posterior as _posterior  # noqa: F401
 from tensorfill.choose.candidates import low_rank as _low_rank  # noqa: F401
+from tensorfill.choose.candidates import exact as _exact  # noqa: F401
 from tensorfill.choose.candidates import models as _models  # noqa: F401
 from tensorfill.choose.candidates import field as _field  # noqa: F401
 from tensorfill.choose.candidates import components as _components  # noqa: F401

@@ -49,6 +49,10 @@ class Late(Exception):
     """The time of a fit is up, and it has nothing to show for it."""
 
 
+class Unsuited(Exception):
+    """The data are not as the candidate assumes, as a look at them showed; says why."""
+
+
 def watch(run: Run) -> Callable[[], None]:
     """To be called now and then by a fit that has no loop of the solvers: Late, once the time is up."""
     end = np.inf if run.seconds is None else time.monotonic() + run.seconds
