@@ -5,7 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.choose.candidates.continuation import Continuation, around
-from tensorfill.choose.elsewhere import enlarged, evidence, places
+from tensorfill.choose.elsewhere import Evidence, enlarged, evidence, places
 from tensorfill.choose.given import Given
 from tensorfill.choose.rehearsal import moved, rehearsal
 from tensorfill.data.facts import look
@@ -184,6 +184,37 @@ def test_thin_gaps_are_moved_a_little_and_tell_their_error():
     known[:] = True
     known[3:5, 3:5] = False  # too few to judge by
     assert np.isnan(rehearsal(T, known, lambda C, kept: T).error)
+
+
+def test_the_start_and_the_error_are_those_of_all_windows():
+    """Gaps over a smooth half and a rough one: passes are tried in two windows, the error is that of both halves."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[0:96, 0:384]
+    T = (100 + 60 * np.sin(y / 25.0) * np.cos(x / 30.0))[..., None].repeat(3, axis=2)
+    T[:, 192:] += rng.normal(0, 20, (96, 192, 3))
+    known = np.ones((96, 384), dtype=bool)
+    known[20:23, 5:370] = False
+    known[40:42, 200:300] = False  # the most to fill is where it is rough
+    told = rehearsal(T, known, lambda C, kept: C)
+    assert 0 < told.start < 1
+    X = told.begun(np.where(known[..., None], T, 1e6), known)
+    assert all(rms(X, T, known) < rms(continued(T, known, how), T, known) for how in ("edges", "stiff"))
+    assert told.error == pytest.approx(rms(X, T, known), rel=0.2)
+
+
+def test_no_passes_are_made_where_nothing_of_them_would_remain(monkeypatch):
+    y, x = np.mgrid[0:60, 0:60]
+    T = np.rint(np.stack([x * x, x * y, y * y], axis=-1) / 16.0).astype(np.uint8)
+    known = np.ones((60, 60), dtype=bool)
+    known[20:23, 5:50] = False
+    monkeypatch.setattr(
+        "tensorfill.choose.candidates.continuation.rehearsal",
+        lambda *given: Evidence(stiff=1.0, error=0.5, over=1, start=0.4),
+    )
+    obs, seen = tfl.observe(T, mask=np.broadcast_to(known[..., None], T.shape)), []
+    fitted = Continuation(2).fit(obs, look(obs), Run(0, lambda state, history: seen.append(state)))
+    assert (fitted.settings["passes"], fitted.error, seen) == (0, 0.5, [])
+    np.testing.assert_array_equal(fitted.answer.full(), continued(T.astype(float), known, "stiff"))
 
 
 def test_the_hole_made_larger_hides_what_is_next_to_it():

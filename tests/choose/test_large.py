@@ -7,8 +7,11 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.choose import large, windows
+from tensorfill.choose.candidates.continuation import Continuation
+from tensorfill.choose.given import Given
 from tensorfill.choose.non_local import Refinement
 from tensorfill.choose.windows import InWindows
+from tensorfill.data.facts import look
 from tensorfill.interelement import continuation
 from tensorfill.interelement.continuation import continued
 from tensorfill.interelement.pyramid import coarse_to_fine
@@ -156,6 +159,11 @@ def test_scratches_in_a_large_picture(small_is_large, monkeypatch):
     assert np.sqrt(np.mean((continued(T, known) - at_once)[~known] ** 2)) < 0.3
     done = tfl.complete(T, mask=known, passes=2)
     assert done.settings["candidate"].startswith("continuation")
+    assert (
+        Continuation.clean(done.facts, Given()).passes
+        < Continuation.clean(look(tfl.observe(T[:64, :64])), Given()).passes
+    )
+    np.testing.assert_array_equal(continued(T, known, "stiff", threads=2), continued(T, known, "stiff"))
     off = np.asarray(done.estimate, dtype=float) - T
     assert np.sqrt(np.mean(off[~known] ** 2)) < 6
     assert np.isfinite(done.error)

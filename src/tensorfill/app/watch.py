@@ -102,7 +102,7 @@ def expected_seconds(obs: Observations, facts: Facts, effort: str, *, error_bars
     """About how long a run will take, for the bar: what the candidates say they cost."""
     given = Given(effort=effort)
     if Continuation.can(facts, given) is True:
-        seconds = Continuation.clean(given).cost(facts)
+        seconds = Continuation.clean(facts, given).cost(facts)
     elif facts.picture and Field.can(facts, given) is True:
         seconds = Field.clean(facts, given).cost(facts)
     else:

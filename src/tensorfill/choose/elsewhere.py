@@ -42,6 +42,16 @@ class Evidence:
     stiff: float = 0.0
     error: float = np.nan
     over: int = RAMP  # pixels from the border over which they come in
+    start: float = 0.0  # share of "stiff" in what passes start from
+
+    def begun(self, X: Array, known: Mask, threads: int = 1) -> Array:
+        """X (H, W, C), not read in its gaps, with these continued: what passes start from."""
+        if self.only is not None:
+            return continued(X, known, self.only, threads)
+        if self.start in (0, 1):
+            return continued(X, known, "stiff" if self.start else "edges", threads)
+        edges, plate = (continued(X, known, how, threads) for how in ("edges", "stiff"))
+        return edges + self.start * (plate - edges)
 
     def softened(self, X: Array, known: Mask, threads: int = 1) -> Array:
         """X (H, W, C), edges continued, with these shares of the smooth ways inside its gaps."""

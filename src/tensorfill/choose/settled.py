@@ -54,7 +54,7 @@ def _every_entry_counts(facts: Facts, given: Given, run: Run) -> Candidate | Non
     short = run.max_iter is not None and run.max_iter < EVALUATIONS
     clean = (facts.picture or is_video(facts)) and not facts.grainy >= CLEAN
     if facts.picture and not weighed and refused(Continuation, facts, given) is None:
-        return replace(Continuation.clean(given), noise=0.0 if clean else facts.noise)
+        return replace(Continuation.clean(facts, given), noise=0.0 if clean else facts.noise)
     if weighed or short or clean:
         return Field.clean(facts, given)
     return Field.clean(facts, given, facts.noise) if large(facts) else None

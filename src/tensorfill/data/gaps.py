@@ -199,7 +199,7 @@ def kinds_at(observed: NDArray[np.bool_], at: Array, ordered: Sequence[int]) -> 
                 kinds[inside & observed[there]] = np.searchsorted(STEPS, step)
     for n, i in enumerate(where):
         others = tuple(m for m in range(observed.ndim) if m != n)
-        kinds[~observed.any(axis=others)[i]] = len(GAPS) - 1
+        kinds[~np.asarray(observed.any(axis=others))[i]] = len(GAPS) - 1
     return kinds
 
 
