@@ -59,6 +59,7 @@ T[1, 2] = np.nan
     [
         ({"seconds": "a"}, r"seconds must be a number or None; got 'a'\."),
         ({"method": "spc-qv", "rho": 2**70}, r"rho of method 'spc-qv' must be >= 0, .* at most 1e\+12; got"),
+        ({"method": "spc-tv", "rho": set()}, r"rho of method 'spc-tv' must be >= 0, .* got set"),
         ({"method": "stdc", "kappa": 1e308}, r"kappa of method 'stdc' must be at most 1e\+150, .* got 1e\+308"),
         ({"method": "bayes", "rank": 2**70}, r"rank must be at most 10,000; got 1180591620717"),
         ({"solver": range(3)}, r"solver must be a Solver, text or None; got range\(0, 3\)\."),  # it has a .step
@@ -86,6 +87,15 @@ T[1, 2] = np.nan
 def test_complete_says_what_is_wrong(settings, sentence):
     with pytest.raises((TypeError, ValueError), match=sentence):
         tfl.complete(T, **settings)
+
+
+def test_whole_numbers_that_numpy_has_no_type_for_are_numbers():
+    assert np.isfinite(tfl.complete(T, method="lrtv-pds", delta=2**70, max_iter=3).completed).all()
+
+
+def test_a_memory_beyond_all_measure_is_refused():
+    with pytest.raises(ValueError, match="memory must be from 1 to 1000; got 1180591620717411303424"):
+        tfl.SOLVERS["lbfgsb"](memory=2**70)
 
 
 def test_right_settings_are_taken_in_any_form(tmp_path):

@@ -10,6 +10,7 @@ import struct
 import tracemalloc
 import zipfile
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,10 @@ from PIL import Image
 import tensorfill as tfl
 from tensorfill.data.files import FileError, columns_of, read, write
 from tensorfill.data.formats import apart, worker
+from tensorfill.data.formats.parquet import ask_pages
+from tensorfill.data.formats.parquet_pages import unpacked_pages
 from tensorfill.data.memory import BudgetError, ask, budget, free, limited, read_bounded, size_of
+from tensorfill.data.partitions.pieces import Columns, pieces_of
 from tensorfill.methods import METHODS
 
 ZEROS = np.zeros((300, 100, 100))  # 24 MB
@@ -188,6 +192,60 @@ def test_a_chunk_that_unpacks_to_more_than_it_should(tmp_path):
     (array / "0.0").write_bytes(b"".join(deflate.compress(zeros) for _ in range(600)) + deflate.flush())
     with pytest.raises(FileError, match="there is not enough memory for it"), limited(LIMIT):
         read(array.parent)
+
+
+def pages(path, rows=400_000, **how):
+    """(the file's bytes, its own notes) of a Parquet file that packs well."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"a": pa.array([f"u{k % 7}" for k in range(rows)]), "b": np.zeros(rows), "c": pa.array([[1, 2]] * rows)}
+    pq.write_table(pa.table(columns), path, row_group_size=rows // 3, **how)
+    return path.read_bytes(), pq.ParquetFile(path).metadata
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "snappy", "zstd", "gzip"])
+@pytest.mark.parametrize("use_dictionary", [True, False])
+def test_pages_say_what_they_unpack_to(tmp_path, version, compression, use_dictionary):
+    how = {"data_page_version": version, "compression": compression, "use_dictionary": use_dictionary}
+    data, notes = pages(tmp_path / "a.parquet", 20_000, **how)
+    total = sum(notes.row_group(k).total_byte_size for k in range(notes.num_row_groups))
+    assert 0.9 * total < sum(unpacked_pages(data, notes)) <= total
+
+
+class Lying:
+    """The notes of a file, with an index that says its columns are next to nothing."""
+
+    def __init__(self, notes):
+        self.notes, self.num_row_groups = notes, notes.num_row_groups
+
+    def row_group(self, k):
+        group = self.notes.row_group(k)
+        return SimpleNamespace(total_byte_size=10, num_columns=group.num_columns, column=group.column)
+
+
+def test_pages_that_say_more_than_the_index_of_their_file(tmp_path):
+    data, notes = pages(tmp_path / "a.parquet", use_dictionary=False)
+    with pytest.raises(BudgetError, match="what is in it, unpacked, would take"), limited(LIMIT):
+        ask_pages(data, Lying(notes))
+    with pytest.raises(FileError, match="a page of it, unpacked, would take"), limited(100_000):
+        next(pieces_of(str(tmp_path / "a.parquet"), Columns(("a",), "b")))
+
+
+@pytest.mark.parametrize(
+    "odd", [b"\x19\xf1" + b"\xff" * 9, b"\x1b" + b"\xff" * 12, b"\x1d", b"\x18\xff\xff\xff\x7f", b"\x00"]
+)
+def test_headers_of_pages_that_lead_astray_end(tmp_path, odd):
+    data, notes = pages(tmp_path / "a.parquet", 20_000)
+    start = notes.row_group(0).column(0).dictionary_page_offset
+    whole, rest = (list(unpacked_pages(d, notes)) for d in (data, data[:start] + odd + data[start + len(odd) :]))
+    assert 0 < len(rest) < len(whole)  # the column ends there, others do not
+
+
+def test_headers_of_pages_too_deep_to_be_are_refused(tmp_path):
+    data, notes = pages(tmp_path / "a.parquet", 20_000)
+    start = notes.row_group(0).column(0).dictionary_page_offset
+    with pytest.raises(FileError, match="it is damaged"):
+        list(unpacked_pages(data[:start] + b"\x1c" * 99 + data[start + 99 :], notes))
 
 
 def test_columns_of_a_bomb(tmp_path):

@@ -8,7 +8,9 @@ from typing import Any
 
 
 def check_above(method: Any, low: float, *names: str, included: bool = False) -> None:
-    """Raise a sentence unless every named setting is a finite number > low (>= low if `included`)."""
+    """Raise a sentence unless every named setting is a finite number > low (>= low if `included`). Whole numbers that
+    NumPy has no type for become floats.
+    """
     sign = ">=" if included else ">"
     for name in names:
         value = getattr(method, name)
@@ -16,6 +18,8 @@ def check_above(method: Any, low: float, *names: str, included: bool = False) ->
         if not fits or not (value >= low if included else value > low):
             msg = f"{name} of method {method.name!r} must be a number {sign} {low:g}; got {value!r}."
             raise ValueError(msg)
+        if isinstance(value, int) and value >= 2**63:
+            object.__setattr__(method, name, float(value))
 
 
 def check_whole(holder: Any, low: int, *names: str) -> None:

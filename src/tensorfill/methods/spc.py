@@ -47,7 +47,7 @@ class _SPC(ArrayMethod):
 
     def __post_init__(self) -> None:
         for value in np.atleast_1d(self.rho):
-            if not 0 <= value <= STIFFEST:
+            if not isinstance(value, int | float | np.number) or not 0 <= value <= STIFFEST:
                 msg = f"rho of method {self.name!r} must be >= 0, one number or one per mode, at most {STIFFEST:g}; "
                 msg += f"got {self.rho}."
                 raise ValueError(msg)

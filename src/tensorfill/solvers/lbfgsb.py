@@ -20,6 +20,7 @@ Array = NDArray[Any]
 
 FIRST_STEP = 0.1  # length of the first step, in units of a typical factor entry
 SHRINK, TRIES = 0.03, 4
+MOST_PAIRS = 1000  # of steps and gradients: each takes the room of all factors, and 20 do
 
 
 @SOLVERS.register("lbfgsb")
@@ -38,9 +39,9 @@ class LBFGSB(Solver):
     gtol: float = 1e-8  # largest projected gradient entry, relative to its size at the start
 
     def __post_init__(self) -> None:
-        for name in ("burst", "memory"):
-            if getattr(self, name) < 1:
-                msg = f"{name} must be >= 1; got {getattr(self, name)}."
+        for name, most in (("burst", 2**31 - 1), ("memory", MOST_PAIRS)):
+            if not 1 <= getattr(self, name) <= most:
+                msg = f"{name} must be from 1 to {most}; got {getattr(self, name)}."
                 raise ValueError(msg)
 
     def refuses(self, problem: Problem) -> str | None:

@@ -24,6 +24,7 @@ from tensorfill.data.formats.long import (
     writes_long,
 )
 from tensorfill.data.formats.names import first_mode, label_note
+from tensorfill.data.formats.parquet_pages import Buffer, unpacked_pages
 from tensorfill.data.memory import ask
 from tensorfill.data.optional import attempt_import
 
@@ -76,11 +77,11 @@ class Parquet(ArrowTable):
     def table(self, request: Request, long: bool) -> Any:
         pa, pq = _arrow("reading Parquet")
         # ParquetFile, not read_table: the latter looks for partitions and needs a file system
-        data = pa.BufferReader(request.bytes())
+        raw = request.bytes()
+        data = pa.BufferReader(raw)
         notes = pq.ParquetFile(data).metadata
         ask_table(notes.num_rows, notes.num_columns, long)
-        groups = [notes.row_group(k) for k in range(notes.num_row_groups)]
-        ask(2 * sum(group.total_byte_size for group in groups), "what is in it, unpacked,")
+        ask_pages(raw, notes)
         columns = [notes.schema.column(k) for k in range(notes.num_columns)]
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         # text as categories first: a long one that stands in every row is once in the file
@@ -147,6 +148,16 @@ def _sound(table: Any) -> Any:
 def ask_table(rows: int, columns: int, long: bool) -> None:
     """May a table of that size be? Labels of a long one are Python's own objects."""
     ask(rows * columns * (100 if long else 24), f"a table of {rows:,} rows and {columns} columns")
+
+
+def ask_pages(data: Buffer, notes: Any, *, each: bool = False) -> None:
+    """May a Parquet file be unpacked, or `each` of its pages, if it is read in pieces? By what its pages say, and by
+    what its own notes say of them.
+    """
+    pages = list(unpacked_pages(data, notes))
+    claimed = 0 if each else sum(notes.row_group(k).total_byte_size for k in range(notes.num_row_groups))
+    total = max(claimed, max(pages, default=0) if each else sum(pages))
+    ask(2 * total, "a page of it, unpacked," if each else "what is in it, unpacked,")
 
 
 def ask_texts(table: Any) -> None:

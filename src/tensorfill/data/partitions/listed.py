@@ -14,7 +14,7 @@ from tensorfill.data.formats.output import naming, replacing_path
 from tensorfill.data.labels import carried
 from tensorfill.data.observations import Observations
 from tensorfill.data.optional import attempt_import
-from tensorfill.data.partitions.pieces import ROWS, csv_batches, parquet_file
+from tensorfill.data.partitions.pieces import ROWS, csv_batches, read_parquet
 
 Array = NDArray[Any]
 
@@ -53,7 +53,7 @@ def _batches(wanted: str, dims: tuple[str, ...]) -> Iterator[Any]:
         if wanted.lower().endswith(".csv"):
             yield from csv_batches(wanted, dims)
             return
-        with parquet_file(wanted) as file:
+        with read_parquet(wanted) as file:
             missing = [d for d in dims if d not in file.schema_arrow.names]
             if missing:
                 msg = f"it has no column {missing[0]!r}; it needs one for each of {', '.join(dims)}."

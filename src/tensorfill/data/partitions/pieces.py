@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from tensorfill.data.exact import EXACT, check_exact
 from tensorfill.data.formats.base import FileError
 from tensorfill.data.formats.output import naming
+from tensorfill.data.formats.parquet import ask_pages
 from tensorfill.data.optional import attempt_import
 from tensorfill.registry import did_you_mean
 
@@ -131,8 +133,16 @@ def parquet_file(file: str) -> Any:
     return attempt_import("pyarrow.parquet", "reading Parquet", "pandas").ParquetFile(file)
 
 
+def read_parquet(file: str) -> Any:
+    """A Parquet file, opened to be read in pieces, if there is memory for the largest of its pages."""
+    opened = parquet_file(file)
+    with open(file, "rb") as raw, mmap(raw.fileno(), 0, access=ACCESS_READ) as data:
+        ask_pages(data, opened.metadata, each=True)
+    return opened
+
+
 def _parquet_batches(file: str, columns: Columns) -> Iterator[Any]:
-    with parquet_file(file) as opened:
+    with read_parquet(file) as opened:
         columns.check(opened.schema_arrow.names)
         yield from opened.iter_batches(batch_size=ROWS, columns=columns.names)
 
