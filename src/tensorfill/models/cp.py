@@ -123,15 +123,15 @@ class CP(Model):
             at += len(part)
         return X.reshape(self.shape)
 
-    def at(self, indices: Array, block: int = 1 << 16) -> Array:
-        """Entries of Eq. 1 (low_rank) at coordinates (k, N), in blocks so that no (k, R) array is formed: (k,)."""
+    def at(self, indices: Array, block: int = 1 << 12) -> Array:
+        """Entries of Eq. 1 (low_rank) at coordinates (k, N), in blocks that stay in a core's cache: (k,)."""
         out = np.empty(len(indices), dtype=self.factors[0].dtype)
         for i in range(0, len(indices), block):
             part = indices[i : i + block]
-            product = self.factors[0][part[:, 0]]
+            product = self.factors[0].take(part[:, 0], axis=0)
             for n, A in enumerate(self.factors[1:], start=1):
-                product = product * A[part[:, n]]
-            out[i : i + block] = product.sum(axis=1)
+                product = product * A.take(part[:, n], axis=0)
+            out[i : i + block] = np.einsum("kr->k", product)  # several times as fast as sum(axis=1) of short rows
         return out
 
     def normalised(self) -> tuple[Array, list[Array]]:

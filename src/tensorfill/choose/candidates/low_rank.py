@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
 from tensorfill.choose.candidates.field import in_units
 from tensorfill.choose.defaults import PRIOR_OF, default_rank, default_ridge, default_smooth, prior_for
+from tensorfill.choose.dispersion import dispersion, scattered
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.gaps import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.interelement.base import InterElementPrior
+from tensorfill.interelement.nonsmooth import NonNegative
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.base import Run
 from tensorfill.models.init import initial_factors
@@ -50,6 +52,9 @@ STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 FIRM = 100.0
 HIGHEST = 26  # rank at which that was measured; the time of a Newton sweep grows with its square
 BURSTS = 4  # patience with L-BFGS-B, whose one iteration here is a burst of many
+STRIDES = 5  # patience with Newton within bounds, of which as many sweeps lead as far as dozens of multiplicative ones
+SWEEPS = 20  # that it takes, about
+ROUGH = 8  # sweeps that tell how much counts scatter
 ASIDE = 0.1  # of the entries, to know when to stop
 FEWEST = 60  # with fewer entries none can be spared to know when to stop
 TRIES = 3  # starts, if the first leads nowhere
@@ -75,6 +80,7 @@ class LowRank(Candidate):
     form: str = "cp"
     standardise: int | None = None  # a mode whose slices are centred and scaled, where numbers have no zero
     centred: bool = True  # is the level taken out of such numbers? It may be part of the low-rank model
+    scattered: bool = False  # are they counts that scatter more than Poisson's?
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
@@ -82,7 +88,9 @@ class LowRank(Candidate):
 
     @classmethod
     def first(cls, facts: Facts, given: Given) -> int:
-        return 2 + (facts.uneven is not None) if has_no_zero(facts, given) else 1  # one in each unit
+        if has_no_zero(facts, given):
+            return 2 + (facts.uneven is not None)  # one in each unit
+        return 2 if may_scatter(facts, given) else 1
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
@@ -102,22 +110,28 @@ class LowRank(Candidate):
         words += [f"{self.smoother:g} x smooth"] if self.smoother != 1 else []
         words += ["slices standardised"] if self.standardise is not None else []
         words += [] if self.centred else ["with its level"]
+        words += ["scattered"] if self.scattered else []
         words += [f"start {self.start}"] if self.start else []
         return ", ".join(words)
 
     def cost(self, facts: Facts) -> float:
+        if facts.numbers == "counts" and self.given.solver is None and self.rank <= HIGHEST:
+            rows = 1e-9 * sum(facts.shape) * self.rank**3
+            sweeps = SWEEPS + ROUGH * self.scattered
+            return 0.02 + sweeps * (1e-4 + rows + facts.observed * (8.5e-8 + 7e-9 * self.rank))
         evaluations = 300 if facts.numbers in ("reals", "scale", "yes/no") else 150
         entry = 1.2e-9 * facts.size if facts.share > 0.05 and facts.dense else 1.2e-8 * facts.observed
         return 0.02 + 2 * evaluations * (1e-4 + entry * self.rank + 2e-8 * facts.observed)
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
-        given = prior_for(obs, self.given.prior)
+        began = time.monotonic()
+        given = self._scattered(obs, facts, run) if self.scattered else prior_for(obs, self.given.prior)
         units = self._units(obs, given)
         data = obs if units is None else units.take_out(obs)
         prior = given if units is None else prior_for(data, self.given.prior or given.name)
         smooth = self._smooth(data, prior, facts)
         ridge = default_ridge(data, prior) * self.stiffer if self.given.ridge is None else float(self.given.ridge)
-        problem, outcome = self._found(data, prior, smooth, ridge, run)
+        problem, outcome = self._found(data, prior, smooth, ridge, run.rest(began))
         factors = fill_unseen(data, outcome.state.factors, smooth)
         answer: Any = Factors(problem.model_of(factors), prior)
         answer = answer if units is None else in_units(answer, units)
@@ -130,6 +144,12 @@ class LowRank(Candidate):
         settings |= {"solver": self._solver(problem).name}
         return Fitted(answer, outcome.status, outcome.history, problem, settings)
 
+    def _scattered(self, obs: Observations, facts: Facts, run: Run) -> NumericalPrior:
+        """A negative binomial, its dispersion as entries set aside have it around the means of a short Poisson fit."""
+        kept, aside = split_like_gaps(obs, ASIDE, np.random.default_rng([run.seed, 9]))
+        fitted = replace(self, scattered=False).fit(kept, facts, replace(run, max_iter=ROUGH))
+        return scattered(obs, dispersion(aside.values, fitted.answer.at(aside.indices), aside.weights))
+
     def _found(
         self, data: Observations, prior: NumericalPrior, smooth: dict[int, float], ridge: float, run: Run
     ) -> tuple[Problem, Outcome]:
@@ -141,8 +161,22 @@ class LowRank(Candidate):
         self, data: Observations, rank: Any, prior: NumericalPrior, smooth: dict[int, float], ridge: float
     ) -> Problem:
         weights = self._penalties(data.ndim, smooth, ridge)
+        if self._bounded(prior, rank):
+            bound = NonNegative()
+            weights = {n: weights[n] + bound if n in weights else bound for n in range(data.ndim)}
         return Problem(
             data, rank=rank, prior=prior, interelement=weights, dtype=np.float64, quiet=True, model=self.form
+        )
+
+    def _bounded(self, prior: NumericalPrior, rank: Any) -> bool:
+        """Are factors kept positive by bounds, within which Newton goes? Of counts, where on the best rank of ten
+        tables it ended 1 to 17 % lower than multiplicative steps (one: 1 % higher), in half of the time.
+        """
+        return (
+            self.form == "cp"
+            and self.given.solver is None
+            and prior.name in (PRIOR_OF["counts"], "negative-binomial")
+            and bool(rank <= HIGHEST)
         )
 
     def _penalties(self, ndim: int, smooth: dict[int, float], ridge: float) -> dict[Any, InterElementPrior]:
@@ -164,14 +198,15 @@ class LowRank(Candidate):
         return {n: self.smoother * rho for n, rho in default_smooth(obs, prior, facts.smooth).items()}
 
     def _solver(self, problem: Problem) -> Solver:
-        """The user's; else multiplicative sweeps where x must be positive, for a loss that is steep towards zero leads
-        line searches astray; else Newton under a firm ridge, and L-BFGS-B in bursts, after each of which entries set
-        aside are looked at, under a soft one.
+        """The user's; else, where x must be positive, Newton within bounds or multiplicative sweeps, for a loss that is
+        steep towards zero leads line searches astray; else Newton under a firm ridge, and L-BFGS-B in bursts, after
+        each of which entries set aside are looked at, under a soft one.
         """
         if self.given.solver is not None:
             return SOLVERS.make(self.given.solver)
         if problem.prior.majoriser and problem.prior.x_domain.low >= 0:
-            return Multiplicative()
+            bounded = self._bounded(problem.prior, problem.rank) and Newton().refused(problem) is None
+            return Newton() if bounded else Multiplicative()
         if self.stiffer >= FIRM and self.rank <= HIGHEST and Newton().refused(problem) is None:
             return Newton()
         return LBFGSB(burst=20, memory=20)
@@ -205,6 +240,7 @@ class LowRank(Candidate):
         kept, aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 2]))
         train = problem.on(kept)
         patience = BURSTS if isinstance(solver, LBFGSB) else STOPPING.patience
+        patience = STRIDES if isinstance(solver, Newton) and self._bounded(problem.prior, problem.rank) else patience
         last_steps = 0 if run.max_iter is None else -(-longest // (LAST + 1))  # a limit is for both
         fit = Fit(train, solver, mend(kept, first_factors(train, rng)), aside, partial(mend, kept))
         left, most = run.rest(began).seconds, longest - last_steps
@@ -243,12 +279,18 @@ def has_no_zero(facts: Facts, given: Given) -> bool:
     return PRIORS[given.prior or PRIOR_OF[facts.numbers]].location
 
 
+def may_scatter(facts: Facts, given: Given) -> bool:
+    """Counts of which nobody said what they are, enough to tell by a few of them how they scatter."""
+    return given.prior is None and facts.numbers == "counts" and ASIDE * facts.observed >= FEWEST
+
+
 class _Climb:
     """The search for rank, then stiffness, then smoothness; remembers the best."""
 
     def __init__(self, first: LowRank, given: Given, facts: Facts) -> None:
         self.given = given
         self.best, self.least = first, np.inf
+        self.counts = facts.numbers == "counts"
         most = default_rank(facts.observed, facts.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
         self.ladder = (
             [int(given.rank)] if isinstance(given.rank, int | np.integer) else [r for r in LADDER if r <= most] or [1]
@@ -284,21 +326,23 @@ class _Climb:
         return better
 
     def units(self, facts: Facts) -> Search:
-        """A middling rank in every unit: slices standardised, all centred, as they are."""
+        """A middling rank in every unit: slices standardised, all centred, as they are; counts as scattered, too."""
         first = replace(self.best, rank=self.ladder[len(self.ladder) // 2])
         ways = [first] if first.standardise is None else [first, replace(first, standardise=None)]
         if has_no_zero(facts, self.given):
             ways.append(replace(first, standardise=None, centred=False))
+        if may_scatter(facts, self.given):
+            ways.append(replace(first, scattered=True))
         for now in ways:
             self._seen(now, (yield now))
 
     def stiffness(self) -> Search:
-        """Softer ridges, down to none for data without noise; or else stiffer ones, under which there is room for more
-        components.
+        """Softer ridges, down to none for data without noise, which counts have; or else stiffer ones, under which
+        there is room for more components.
         """
         if self.given.ridge is not None:
             return
-        for times in SOFTER:
+        for times in () if self.counts else SOFTER:
             now = replace(self.best, stiffer=times)
             if not self._seen(now, (yield now)):
                 break

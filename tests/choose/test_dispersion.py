@@ -1,0 +1,81 @@
+"""Counts that scatter more than Poisson's: the dispersion is found, and a fit that knows of it is nearer the truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tensorfill import Observations
+from tensorfill.choose.candidates.low_rank import LowRank
+from tensorfill.choose.dispersion import dispersion, scattered
+from tensorfill.choose.given import Given
+from tensorfill.data.facts import look
+from tensorfill.methods.base import Run
+
+Array = NDArray[Any]
+
+
+def drawn(r: float, seed: int = 0) -> tuple[Array, Array]:
+    """(counts, their means), 12 x 15 x 60, three positive components."""
+    rng = np.random.default_rng(seed)
+    factors = [rng.gamma(0.6, 1.0, (n, 3)) for n in (12, 15, 60)]
+    mean = np.einsum("ir,jr,kr->ijk", *factors)
+    mean *= 5 / mean.mean()
+    return rng.poisson(mean * rng.gamma(r, 1 / r, mean.shape)), mean
+
+
+@pytest.mark.parametrize("r", [0.5, 3.0, 20.0])
+def test_the_dispersion_is_found(r: float) -> None:
+    counts, mean = drawn(r)
+    assert dispersion(counts.ravel(), mean.ravel()) == pytest.approx(r, rel=0.35)
+
+
+def test_poissons_counts_do_not_scatter_more() -> None:
+    rng = np.random.default_rng(0)
+    mean = rng.gamma(1.0, 5.0, 10_000)
+    assert dispersion(rng.poisson(mean), mean) > 100
+
+
+def test_weights_count() -> None:
+    rng = np.random.default_rng(0)
+    mean = np.full(4000, 10.0)
+    t = np.concatenate([rng.poisson(mean[:2000]), rng.negative_binomial(1, 1 / 11, 2000)])
+    first = np.repeat([1.0, 0.0], 2000)
+    assert dispersion(t, mean, first) > 100
+    assert dispersion(t, mean, 1 - first) < 2
+
+
+def test_the_floor_is_in_the_unit_of_x() -> None:
+    counts, _ = drawn(3.0)
+    obs = Observations.from_dense(counts.astype(float))
+    one, other = scattered(obs, 2.0), scattered(obs, 4.0)
+    assert one.floor * 2 == pytest.approx(other.floor * 4)  # type: ignore[attr-defined]
+
+
+def test_a_fit_that_knows_of_scatter_is_nearer_the_means() -> None:
+    off = {False: 0.0, True: 0.0}
+    for seed in range(3):
+        counts, mean = drawn(1.0, seed)
+        mask = np.random.default_rng(1).random(counts.shape) < 0.4
+        obs = Observations.from_dense(np.where(mask, counts, 0).astype(float), mask)
+        for known in off:
+            fitted = LowRank(Given(), rank=4, scattered=known).fit(obs, look(obs), Run(seed=0))
+            assert fitted.settings["solver"] == "newton"
+            off[known] += float(np.sqrt(np.mean((fitted.answer.at(np.argwhere(~mask)) - mean[~mask]) ** 2)))
+    assert off[True] < 0.9 * off[False]
+
+
+def test_both_are_tried_on_counts_alone() -> None:
+    counts, _ = drawn(1.0)
+    mask = np.random.default_rng(1).random(counts.shape) < 0.4
+    obs = Observations.from_dense(np.where(mask, counts, 0).astype(float), mask)
+    facts = look(obs)
+    search = LowRank.search(facts, Given())
+    first: Any = next(search)
+    second: Any = search.send(1.0)
+    assert (first.scattered, second.scattered, second.rank) == (False, True, first.rank)
+    assert LowRank.first(facts, Given()) == 2
+    assert LowRank.first(facts, Given(prior="poisson")) == 1
