@@ -98,6 +98,33 @@ def test_a_memory_beyond_all_measure_is_refused():
         tfl.SOLVERS["lbfgsb"](memory=2**70)
 
 
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: tfl.SOLVERS["adam"](beta2=2**70),
+            r"beta2 must be in \[0, 1\), the share of the past .* got 118",
+        ),
+        (lambda: tfl.PRIORS["lognormal"](sigma=100.0), "sigma must be at most 37, .* for LogNormal; got 100"),
+        (
+            lambda: tfl.METHODS["fbcp-mp"](mixing=1e308),
+            r"mixing of method 'fbcp-mp' must be at most 1e\+06; got",
+        ),
+        (lambda: tfl.METHODS["bayes"](pairs=2**70), "pairs must be at most 10,000; got 118"),
+        (lambda: tfl.METHODS["bayes"](draws=10**9), "draws must be at most 10,000,000; got 1000000000"),
+    ],
+)
+def test_numbers_beyond_all_measure_are_refused(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+def test_small_integers_of_numpy_do_not_wrap_round():
+    assert tfl.METHODS["bayes"](rank=np.int8(100)).rank * 100 == 10_000
+    assert tfl.SOLVERS["lbfgsb"](memory=np.int8(3)).memory * 100 == 300
+    assert np.isfinite(tfl.complete(T, method="lrtc-tnn", theta=1e308, max_iter=2).completed).all()
+
+
 def test_right_settings_are_taken_in_any_form(tmp_path):
     for settings in (
         {"seconds": 5, "max_iter": np.int64(2)},

@@ -12,7 +12,8 @@ from attack.arena import Tally, run_cases
 KINDS = {
     "files": 0.27,
     "parts": 0.08,
-    "calls": 0.22,
+    "settings": 0.04,
+    "calls": 0.18,
     "kills": 0.2,
     "disks": 0.06,
     "memory": 0.06,

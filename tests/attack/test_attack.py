@@ -8,7 +8,17 @@ import pytest
 from attack.__main__ import KINDS, table
 from attack.arena import Wrong, in_own_words, outcome_of, peak, run_cases
 
-CASES = {"files": 40, "parts": 12, "calls": 30, "kills": 1, "disks": 1, "memory": 1, "threads": 1, "places": 1}
+CASES = {
+    "files": 40,
+    "parts": 12,
+    "settings": 200,
+    "calls": 30,
+    "kills": 1,
+    "disks": 1,
+    "memory": 1,
+    "threads": 1,
+    "places": 1,
+}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the attack forks")

@@ -40,6 +40,7 @@ RING = 2  # rows of a ring: of three, each is a neighbour of both others
 STRAIGHT = 10  # a bend so many times beyond the largest count bends nothing
 CHAIN = 40  # steps a chain must have to be worth its start
 MOST_COMPONENTS = 10_000  # every row has a matrix of as many rows and columns
+MOST_STEPS = 10**7  # of all chains; their trace is kept
 
 
 @METHODS.register("bayes")
@@ -88,11 +89,9 @@ class Bayes(Method):
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        check_whole(self, 0, "burn", "pairs", *(["rank"] if self.rank is not None else []))
-        check_whole(self, 1, "draws", "keep", "chains")
-        if self.rank is not None and self.rank > MOST_COMPONENTS:
-            msg = f"rank must be at most {MOST_COMPONENTS:,}; got {self.rank}. Leave it out for the usual one."
-            raise ValueError(msg)
+        check_whole(self, 0, "pairs", *(["rank"] if self.rank is not None else []), most=MOST_COMPONENTS)
+        check_whole(self, 0, "burn", most=MOST_STEPS)
+        check_whole(self, 1, "draws", "keep", "chains", most=MOST_STEPS)
         if self.rank == 0 and not self.effects:
             msg = "a model must have components or main effects; got rank=0, effects=False."
             raise ValueError(msg)

@@ -7,9 +7,9 @@ from numbers import Integral, Real
 from typing import Any
 
 
-def check_above(method: Any, low: float, *names: str, included: bool = False) -> None:
-    """Raise a sentence unless every named setting is a finite number > low (>= low if `included`). Whole numbers that
-    NumPy has no type for become floats.
+def check_above(method: Any, low: float, *names: str, included: bool = False, most: float = math.inf) -> None:
+    """Raise a sentence unless every named setting is a finite number > low (>= low if `included`), and <= most. Whole
+    numbers that NumPy has no type for become floats, unless the setting is to be whole.
     """
     sign = ">=" if included else ">"
     for name in names:
@@ -18,17 +18,26 @@ def check_above(method: Any, low: float, *names: str, included: bool = False) ->
         if not fits or not (value >= low if included else value > low):
             msg = f"{name} of method {method.name!r} must be a number {sign} {low:g}; got {value!r}."
             raise ValueError(msg)
-        if isinstance(value, int) and value >= 2**63:
+        if value > most:
+            msg = f"{name} of method {method.name!r} must be at most {most:g}; got {value!r}."
+            raise ValueError(msg)
+        if isinstance(value, int) and value >= 2**63 and not isinstance(getattr(type(method), name, None), int):
             object.__setattr__(method, name, float(value))
 
 
-def check_whole(holder: Any, low: int, *names: str) -> None:
-    """Raise a sentence unless every named setting is a whole number >= low."""
+def check_whole(holder: Any, low: int, *names: str, most: int | None = None) -> None:
+    """Raise a sentence unless every named setting is a whole number >= low, and <= most if there is such a bound. Those
+    of NumPy's small types become Python's own, which have no end.
+    """
     for name in names:
         value = getattr(holder, name)
         if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
             msg = f"{name} must be a whole number >= {low}; got {value!r}."
             raise ValueError(msg)
+        if most is not None and int(value) > most:
+            msg = f"{name} must be at most {most:,}; got {value!r}."
+            raise ValueError(msg)
+        object.__setattr__(holder, name, int(value))
 
 
 def check_one_of(method: Any, name: str, *options: str) -> None:

@@ -29,6 +29,7 @@ Array = NDArray[Any]
 HYPER = 1e-6  # shape and rate of the Gamma hyperpriors
 MOMENTS_LIMIT = 2**27  # second moments of all rows, in doubles: 1 GiB
 ROUNDING = 1e-10  # of ||Y||^2 (100 dB): less expected error than this is a difference of large numbers, not a fit
+STRONGEST = 1e6  # mixing: beyond, neighbours alone count, and products of factors leave the range of numbers
 CONTRACTED = 2**22  # doubles of one intermediate of `contract`: 32 MiB
 
 
@@ -165,7 +166,7 @@ class FBCPMP(FBCP):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_above(self, 0, "mixing", included=True)
+        check_above(self, 0, "mixing", included=True, most=STRONGEST)
 
     def _draw(self, shape: Sequence[int], R: int, rng: np.random.Generator) -> list[Array]:
         return [rng.random((length, R)) for length in shape]

@@ -43,7 +43,7 @@ class LRTCTNN(HaLRTC):
             check_above(self, 0, "theta", included=True)
 
     def keep(self, data: Dense) -> list[int]:
-        theta = 0.35 * data.share if self.theta is None else self.theta
+        theta = 0.35 * data.share if self.theta is None else min(self.theta, 1.0)
         # At least one value stays under the penalty: with all of them free, any filling would be optimal.
         return [min(math.ceil(theta * size), self._rank_limit(data, n) - 1) for n, size in enumerate(data.T.shape)]
 

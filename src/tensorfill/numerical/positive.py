@@ -15,6 +15,8 @@ import numpy as np
 from tensorfill.numerical.base import NONNEGATIVE, POSITIVE, PRIORS, Array, parameter
 from tensorfill.numerical.extend import Extended
 
+WIDEST = 37.0  # sigma of a lognormal number: the mean of wider ones is beyond all numbers
+
 
 class _Scaled(Extended):
     """x is a scale: t / x has one distribution for all x. Subclasses give its mean and its quantiles."""
@@ -175,6 +177,12 @@ class LogNormal(_Scaled):
     t_domain = POSITIVE
 
     sigma: float = parameter(1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.sigma > WIDEST:
+            msg = f"sigma must be at most {WIDEST:g}, so that the mean is a number, for LogNormal; got {self.sigma:g}."
+            raise ValueError(msg)
 
     def _nll(self, t: Array, z: Array) -> Array:
         log = self._log_ratio(t, z)

@@ -53,6 +53,10 @@ class Adam(Solver):
         if self.schedule not in ("cosine", "constant"):
             msg = f'schedule must be "cosine" or "constant"; got {self.schedule!r}.'
             raise ValueError(msg)
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                msg = f"{name} must be in [0, 1), the share of the past in a mean; got {getattr(self, name)!r}."
+                raise ValueError(msg)
         if not self.rate > 0 or self.steps < 1 or (self.batch is not None and self.batch < 1):
             msg = f"rate must be > 0, steps and batch >= 1; got {self.rate}, {self.steps}, {self.batch}."
             raise ValueError(msg)

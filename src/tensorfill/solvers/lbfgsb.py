@@ -43,6 +43,7 @@ class LBFGSB(Solver):
             if not 1 <= getattr(self, name) <= most:
                 msg = f"{name} must be from 1 to {most}; got {getattr(self, name)}."
                 raise ValueError(msg)
+            object.__setattr__(self, name, int(getattr(self, name)))  # NumPy's small integers end early
 
     def refuses(self, problem: Problem) -> str | None:
         return bounds_only(problem)
