@@ -81,7 +81,7 @@ class Parquet(ArrowTable):
         data = pa.BufferReader(raw)
         notes = pq.ParquetFile(data).metadata
         ask_table(notes.num_rows, notes.num_columns, long)
-        ask_pages(raw, notes)
+        ask_pages(raw, sum(notes.row_group(k).total_byte_size for k in range(notes.num_row_groups)))
         columns = [notes.schema.column(k) for k in range(notes.num_columns)]
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
         # text as categories first: a long one that stands in every row is once in the file
@@ -150,14 +150,14 @@ def ask_table(rows: int, columns: int, long: bool) -> None:
     ask(rows * columns * (100 if long else 24), f"a table of {rows:,} rows and {columns} columns")
 
 
-def ask_pages(data: Buffer, notes: Any, *, each: bool = False) -> None:
-    """May a Parquet file be unpacked, or `each` of its pages, if it is read in pieces? By what its pages say, and by
-    what its own notes say of them.
-    """
-    pages = list(unpacked_pages(data, notes))
-    claimed = 0 if each else sum(notes.row_group(k).total_byte_size for k in range(notes.num_row_groups))
-    total = max(claimed, max(pages, default=0) if each else sum(pages))
-    ask(2 * total, "a page of it, unpacked," if each else "what is in it, unpacked,")
+def ask_pages(data: Buffer, claimed: int) -> None:
+    """May a Parquet file be unpacked, by what its pages say, and by what its index says of them all?"""
+    ask(2 * max(claimed, sum(unpacked_pages(data))), "what is in it, unpacked,")
+
+
+def ask_page(data: Buffer) -> None:
+    """May each page of a Parquet file be unpacked, where it is read in pieces?"""
+    ask(2 * max(unpacked_pages(data), default=0), "a page of it, unpacked,")
 
 
 def ask_texts(table: Any) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tensorfill.data.exact import EXACT, check_exact
 from tensorfill.data.formats.base import FileError
 from tensorfill.data.formats.output import naming
-from tensorfill.data.formats.parquet import ask_pages
+from tensorfill.data.formats.parquet import ask_page
 from tensorfill.data.optional import attempt_import
 from tensorfill.registry import did_you_mean
 
@@ -137,7 +137,7 @@ def read_parquet(file: str) -> Any:
     """A Parquet file, opened to be read in pieces, if there is memory for the largest of its pages."""
     opened = parquet_file(file)
     with open(file, "rb") as raw, mmap(raw.fileno(), 0, access=ACCESS_READ) as data:
-        ask_pages(data, opened.metadata, each=True)
+        ask_page(data)
     return opened
 
 
