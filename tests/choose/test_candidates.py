@@ -8,7 +8,7 @@ from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.candidates.base import Unsuited, dense_table, from_table, refused, tables
 from tensorfill.choose.candidates.columns import expectation_maximisation
 from tensorfill.choose.candidates.interpolate import along_lines, wander
-from tensorfill.choose.candidates.posterior import folded
+from tensorfill.choose.candidates.posterior import PosteriorMean, folded
 from tensorfill.choose.candidates.rows import nearest_rows
 from tensorfill.choose.candidates.together import Together, correlations, wander_together
 from tensorfill.choose.given import Given
@@ -201,3 +201,12 @@ def test_series_of_which_no_two_neighbours_are_known_have_no_steps():
     Z = np.random.default_rng(0).normal(size=(20, 3))
     Z[::2] = np.nan
     np.testing.assert_array_equal(correlations(Z, True), correlations(Z, False))
+
+
+@pytest.mark.parametrize("rank", [10, 40])
+def test_what_is_folded_costs_what_folded_data_cost(rank):
+    T = np.random.default_rng(0).normal(size=(480, 7))
+    T[::9] = np.nan
+    obs = tfl.observe(T)
+    told = PosteriorMean(rank=rank, fold=(0, 12)).step_cost(look(obs))
+    assert told == pytest.approx(PosteriorMean(rank=rank).step_cost(look(folded(obs, 0, 12))))

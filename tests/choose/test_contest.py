@@ -1,5 +1,7 @@
 """The contest: fair, honest about its error, the same by seed; the blend; the leaderboard."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -206,16 +208,42 @@ def test_what_adds_nothing_to_the_leader_is_known(contest):
     assert not contest.adds_nothing(truth + 0.05 * noise[0], leader)  # better
 
 
-def test_entries_that_most_miss_by_far_count_less(contest):
+def test_entries_that_all_miss_by_far_count_less(contest):
     entries = contest.ranking()[:4]
     plain = contest.weight
-    middle = np.median([contest.losses(e.predictions) for e in entries], axis=0)
-    far = middle > middle[contest.judges].mean()
+    least = np.min([contest.losses(e.predictions) for e in entries], axis=0)
+    far = least > least[contest.judges].mean()
     assert far.any()
     with contest.softened(entries):
         np.testing.assert_array_equal(contest.weight[~far], plain[~far])
-        np.testing.assert_allclose((middle * contest.weight / plain)[far], middle[contest.judges].mean())
+        np.testing.assert_allclose((least * contest.weight / plain)[far], least[contest.judges].mean())
     assert contest.weight is plain
+
+
+def test_what_one_alone_gets_right_counts_in_full(contest):
+    k = np.flatnonzero(contest.judges)[0]
+    off = contest.truth + 0.1 * np.arange(len(contest.truth))
+    off[k] = contest.truth[k] + 1e3
+    most = replace(contest.ranking()[0], parts=(off,))
+    right = replace(most, parts=(np.where(np.arange(len(off)) == k, contest.truth, off),))
+    plain = contest.weight[k]
+    with contest.softened([most, most, most]):
+        assert contest.weight[k] < 0.1 * plain
+    with contest.softened([most, most, right]):
+        assert contest.weight[k] == plain
+
+
+def test_an_answer_hardly_better_than_something_simple_is_drawn_to_it(contest):
+    line = next(e for e in contest.ranking() if e.candidate.name == "interpolation")
+    x = line.predictions + 1e-3 * np.random.default_rng(0).normal(size=len(contest.truth))
+    near = replace(contest.ranking()[0], parts=(x,))
+    far = replace(contest.ranking()[0], parts=(contest.truth + 0.1 * (line.predictions - contest.truth),))
+    drawn = blend._safe(contest, blend.single(near))
+    np.testing.assert_allclose(drawn.weights, np.tile([1 - blend.SAFE, blend.SAFE], (len(GAPS), 1)))
+    assert drawn.entries[1] is line
+    assert blend._safe(contest, blend.single(far)).entries == (far,)
+    again = blend._safe(contest, blend.single(line))
+    np.testing.assert_allclose(again.weights, 1.0)
 
 
 def test_few_go_on_to_all_folds_and_the_means_are_among_them(contest):

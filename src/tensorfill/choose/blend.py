@@ -25,7 +25,11 @@ DRAW = 200
 # Standard errors by which an answer must be ahead of the means. On the same cells: 1.038 with 2 (and 3 for a handful of
 # observations), 1.031 with 1.
 AHEAD = 1.0
-LIKELY = 0.5  # standard errors by which what all entries say must be ahead of what they say with far misses softened
+# An answer that does not beat the better of the means and interpolation by so many standard errors is drawn to that by
+# this share. On 49 cells of other small data, error over that of the best alone: 1.088, 1.092 without; the worst over
+# means or interpolation 1.05, 1.16 without; on the 134 cells above the mean stays, the worst falls from 1.96 to 1.51.
+PROVEN, SAFE = 3.0, 0.3
+SIMPLE = (YARDSTICK, "interpolation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,14 +54,28 @@ class Decision:
 
 
 def decide(contest: Contest, *, one: bool = False) -> Decision:
-    """What the contest says, by entries of which those missed by far count less, unless all alike say it is worse. For
-    slices never seen, of which it may have no example, only who knows of such.
+    """What the contest says, by entries of which those that all miss by far count less; where that is hardly better
+    than something simple, drawn to it. For slices never seen, of which it may have no example, only who knows of such.
     """
-    decision = _decide(contest, one=one)
     with contest.softened(contest.ranking()[:PARTS]):
-        soft = _decide(contest, one=one)
-    if not contest.ahead(decision.predict(contest), soft.predict(contest), LIKELY):
-        decision = soft
+        decision = _decide(contest, one=one)
+    return _for_unseen(contest, decision if one else _safe(contest, decision))
+
+
+def _safe(contest: Contest, decision: Decision) -> Decision:
+    """With a share of the best simple candidate, unless the answer is ahead of that by more than chance."""
+    simple = next((e for e in contest.ranking() if e.candidate.name in SIMPLE), None)
+    if simple is None or contest.beats(decision.predict(contest), simple.predictions, PROVEN):
+        return decision
+    weights, entries = (1 - SAFE) * decision.weights, decision.entries
+    if simple not in entries:
+        weights, entries = np.hstack([weights, np.zeros((len(GAPS), 1))]), (*entries, simple)
+    weights[:, entries.index(simple)] += SAFE
+    return Decision(entries, weights)
+
+
+def _for_unseen(contest: Contest, decision: Decision) -> Decision:
+    """Who knows of slices never seen, for those."""
     unseen = len(GAPS) - 1
     example = np.count_nonzero(contest.judges & (contest.kinds == unseen)) >= ENOUGH
     if example or GAPS[unseen] not in contest.facts.gaps:

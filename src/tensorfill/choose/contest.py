@@ -207,14 +207,14 @@ class Contest:
 
     @contextmanager
     def softened(self, entries: Sequence[Entry]) -> Iterator[None]:
-        """Entries that most of these miss by far tell candidates apart by chance: where the middle one of their losses
-        is above its mean, it counts as the mean. Numbers with two ends cannot be missed by far.
+        """Entries that even the best of these misses by far tell candidates apart by chance: where the least of their
+        losses is above its mean, it counts as the mean. Numbers with two ends cannot be missed by far.
         """
         plain = self.weight
         if self.judge is None and not np.isfinite(ends(self.facts)).all():
-            middle = np.median([self.losses(e.predictions) for e in entries], axis=0)
-            mean = middle[self.judges].mean()
-            self.weight = np.where(middle > mean, plain * mean / np.maximum(middle, mean or 1.0), plain)
+            least = np.min([self.losses(e.predictions) for e in entries], axis=0)
+            mean = least[self.judges].mean()
+            self.weight = np.where(least > mean, plain * mean / np.maximum(least, mean or 1.0), plain)
         try:
             yield
         finally:
@@ -236,17 +236,9 @@ class Contest:
         """Are predictions `a` better than `b` by more than chance? Paired, on the entries that choose: less loss in the
         mean, and by `sure` standard errors, of the mean or of how often (a few huge losses blur any mean).
         """
-        gain = self._gains(a, b)
+        gain = (self.losses(b) - self.losses(a))[self.judges]
         often = np.count_nonzero(gain > 0) - np.count_nonzero(gain < 0) > sure * np.sqrt(len(gain))
-        return bool(gain.mean() > 0 and (_clear(gain, sure) or often))
-
-    def ahead(self, a: Array, b: Array, sure: float) -> bool:
-        """Do predictions `a` lose less than `b` in the mean, by more than `sure` standard errors?"""
-        return _clear(self._gains(a, b), sure)
-
-    def _gains(self, a: Array, b: Array) -> Array:
-        """What predictions `a` save over `b` at each of the entries that choose."""
-        return (self.losses(b) - self.losses(a))[self.judges]
+        return bool(gain.mean() > 0 and (gain.mean() > sure * gain.std() / np.sqrt(len(gain)) or often))
 
     def adds_nothing(self, x: Array, leader: Array) -> bool:
         """Would predictions `x` have no part in any blend with those of the leader, in any kind of gap, (k,) each?
@@ -288,17 +280,12 @@ class Contest:
                 yield name, here
 
 
-def _clear(gain: Array, sure: float) -> bool:
-    """Is the mean of these gains above zero by more than `sure` standard errors?"""
-    return bool(gain.mean() > sure * gain.std() / np.sqrt(len(gain)))
-
-
 def usual_budget(observed: int) -> float:
-    """Seconds of trials: 0.1 for a handful of numbers, 10 from 3,000 on, then slowly more: one fit of millions takes
-    longer than anything that is learned by trying variants. (As candidates tell their costs, which is up to twice what
+    """Seconds of trials: 0.1 for a handful of numbers, 10 from 1,300 on, then slowly more: one fit of millions takes
+    longer than anything that is learned by trying variants. (As candidates tell their costs, which is about twice what
     they take.)
     """
-    return min(0.1 + 0.0035 * observed, 10.0 + 0.006 * float(np.sqrt(observed)))
+    return min(0.1 + 0.0035 * observed + 3e-6 * observed**2, 10.0 + 0.006 * float(np.sqrt(observed)))
 
 
 def ends(facts: Facts) -> tuple[float, float]:

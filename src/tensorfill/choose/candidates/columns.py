@@ -90,7 +90,7 @@ class Columns(Candidate):
 def em_cost(rows: int, columns: int, share: float) -> float:
     """About how many seconds EM takes on a table of which this share is known, a tenth of that held out."""
     gaps = columns * (1 - 0.9 * share)
-    return 2e-3 + ROUNDS * rows * (1e-6 * gaps + 4e-8 * gaps**2 + 4e-10 * gaps**3)
+    return 2e-3 + ROUNDS * rows * (6e-7 * gaps + 2.5e-8 * gaps**2 + 2.5e-10 * gaps**3)
 
 
 def _count(facts: Facts, columns: tuple[int, ...]) -> int:

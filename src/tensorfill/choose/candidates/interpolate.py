@@ -61,7 +61,7 @@ class Interpolation(Along):
     assumes = "neighbours along one mode are alike, and hardly noisy"
 
     def cost(self, facts: Facts) -> float:
-        return 2e-3 + 1e-7 * facts.size
+        return 5e-4 + 5e-8 * facts.size
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         X = along_lines(dense_table(obs.dense(dtype=np.float64), (self.mode,)), obs.position(self.mode))
@@ -102,7 +102,7 @@ class Smoother(Along):
 
     def cost(self, facts: Facts) -> float:
         fits = 2 * len(NOISE) * len(RETURN) + 1
-        return 5e-3 + fits * (6e-8 * facts.size + 2e-5 * facts.shape[self.mode])
+        return 4e-3 + fits * (3e-8 * facts.size + 1e-5 * facts.shape[self.mode])
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         look = watch(run)

@@ -58,7 +58,7 @@ class Means(Candidate):
         return "means, multiplied" if self.multiplied else "means"
 
     def cost(self, facts: Facts) -> float:
-        return 1e-3 + 4e-7 * facts.observed * len(facts.shape)
+        return 1e-3 + 2e-7 * facts.observed * len(facts.shape)
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         if self.standardise is not None:

@@ -65,7 +65,7 @@ class Rows(Candidate):
 
     def cost(self, facts: Facts) -> float:
         p = int(np.prod([facts.shape[n] for n in self.columns]))
-        return 1e-3 + 1.5e-8 * (facts.size / p) ** 2 * p
+        return 1e-3 + 4e-5 * p + 8e-9 * (facts.size / p) ** 2 * p
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         look = watch(run)

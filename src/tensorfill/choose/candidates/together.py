@@ -62,7 +62,7 @@ class Together(Along):
     def cost(self, facts: Facts) -> float:
         length = facts.shape[self.mode]
         count, choices = facts.size // length, SPLITS * len(NOISE) * len(MEMORY)
-        return 3 * em_cost(length, count, facts.share) + length * (2e-4 + choices * (1e-5 + 2e-9 * count**3))
+        return 3 * em_cost(length, count, facts.share) + length * (1.2e-4 + choices * (6e-6 + 1.2e-9 * count**3))
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         look = watch(run)
