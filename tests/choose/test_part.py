@@ -6,6 +6,7 @@ import pytest
 import tensorfill as tfl
 from tensorfill.choose import part
 from tensorfill.choose.auto import Auto
+from tensorfill.choose.candidates.posterior import PosteriorMean
 from tensorfill.choose.contest import Contest
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import look
@@ -38,8 +39,25 @@ def test_contest_of_large_data_is_held_on_a_part_of_them(monkeypatch, ordered):
     assert np.std((done.estimate - T)[:, known][~mask[:, known]]) < 0.5 * T.std()
 
 
+def test_interrupted_contest_on_a_part_gives_the_best_so_far(monkeypatch):
+    """What a part was fitted to is no answer for all: the best that can be fitted to everything at once is."""
+    monkeypatch.setattr(part, "PART", 1500)
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 20)) + 0.1 * rng.normal(size=(200, 20))
+    obs = tfl.Observations.from_dense(T, rng.random(T.shape) < 0.7)
+
+    def ctrl_c(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PosteriorMean, "fit", ctrl_c)
+    done = Auto(candidates=("means", "columns", "posterior")).complete(obs, Run(0))
+    assert done.status is Status.INTERRUPTED
+    assert max(done.tried, key=lambda row: row.weight).name.startswith("regression")
+    assert np.std((done.estimate - T)[~obs.mask]) < 0.2 * T.std()
+
+
 def test_interrupted_contest_on_a_part_says_so(monkeypatch):
-    """What a part was fitted to is no answer for all: the means are, with the reason why it ended."""
+    """With the reason why it ended, and an answer for all."""
     monkeypatch.setattr(part, "PART", 1500)
     rng = np.random.default_rng(0)
     T = rng.normal(size=(150, 20))

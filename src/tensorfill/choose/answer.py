@@ -32,6 +32,7 @@ from tensorfill.solvers.fit import ENDED_EARLY
 Array = NDArray[Any]
 
 SHARED = 0.5  # of the budget of trials: as long may several of one family take to fit to everything
+PATIENCE = 3.0  # seconds that someone who ends a contest on a part of large data waits for the best so far
 TOLD_BY = 0.04  # share of the known entries of a field that are hidden once to tell how good it is
 
 
@@ -125,17 +126,32 @@ def cut_short(contest: Contest, run: Run, method: str) -> Completion:
     """The best candidate so far as one fold left it: there is no time to fit it to everything. If none came as far as a
     first model, the means.
     """
-    fitted = [e for e in (*contest.ranking(), *contest.entries[::-1]) if e.fitted is not None]
-    if not fitted:
+    status, (best, fitted) = contest.ended or Status.TIME, _so_far(contest)
+    if best is None or fitted is None:
         done = from_one(Means(), contest.obs, contest.facts, run, method)
-        return replace(done, status=contest.ended or Status.TIME, tried=leaderboard(contest, None))
-    best = fitted[0]
-    assert best.fitted is not None
-    done = _completion(best.fitted, contest.obs, contest.facts, run, method)
+        return replace(done, status=status, tried=leaderboard(contest, None))
+    done = _completion(fitted, contest.obs, contest.facts, run, method)
     errors = _errors(contest, best.predictions) if contest.whole(best) else {}
     tried = leaderboard(contest, single(best) if contest.whole(best) else None)
-    status = contest.ended or Status.TIME
     return replace(done, answer=_inside(done.answer, contest.facts), status=status, tried=tried, **errors)
+
+
+def _so_far(contest: Contest) -> tuple[Entry | None, Fitted | None]:
+    """The best entry with a fit that answers for everything. What a part was fitted to does not: after a contest on one
+    the best that can be had in a few seconds is fitted to everything.
+    """
+    if contest.part is contest.obs:
+        best = next((e for e in (*contest.ranking(), *contest.entries[::-1]) if e.fitted is not None), None)
+        return best, None if best is None else best.fitted
+    began, facts = time.monotonic(), contest.facts
+    run = replace(contest.run.rest(contest.began), callback=None, checkpoint=None, resume=False)
+    for entry in contest.ranking():
+        left = PATIENCE - (time.monotonic() - began)
+        brief = entry.candidate.shorter(facts, PATIENCE)
+        if left > 0 and brief.cost(facts) <= 2 * PATIENCE:  # they tell about twice what they take
+            with suppress(Late, Unsuited):
+                return entry, brief.fit(contest.obs, facts, replace(run, seconds=min(left, run.seconds or left)))
+    return None, None
 
 
 def _part(run: Run, k: int, parts: int) -> Run:
