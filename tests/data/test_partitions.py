@@ -25,7 +25,8 @@ from tensorfill.data.partitions.pieces import Columns, Piece, files_of, pieces_o
 from tensorfill.data.partitions.placed import Placed
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.partitioned import Partitioned, keeps
-from tensorfill.solvers.newton import Newton
+from tensorfill.solvers import blockrows
+from tensorfill.solvers.newton import Newton, sweeps_of
 
 SHAPE = (17, 9, 5)
 NONE = Draw(held=0.0)
@@ -89,6 +90,24 @@ def test_newton_takes_the_same_steps_in_every_home(prior, rng):
                 for A, B in zip(state.factors, whole.factors, strict=True):
                     np.testing.assert_allclose(np.asarray(A), B, rtol=1e-8, atol=1e-10)
             parts.close()
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("prior", ["normal", "poisson"])
+def test_rows_of_few_observations_are_solved_for_as_all_others(prior, ridge, rng, monkeypatch):
+    """By a system of their number: rows of none, of a few, and of more observations than columns side by side."""
+    counts = rng.poisson(2.0, (40, 9, 7)).astype(float)
+    known = rng.random(counts.shape) < np.linspace(0, 0.6, 40)[:, None, None]
+    known[0] = False
+    parts = in_memory(tfl.observe(np.where(known, counts, np.nan)), Draw(0, 0))
+    problem = Partitioned.on_blocks(parts, 12, prior=prior, interelement=penalties(3, {}, ridge), quiet=True)
+    start = [rng.uniform(0.2, 1.0, (n, 12)) for n in counts.shape]
+    answers = []
+    for share in (0.75, 0.0):
+        monkeypatch.setattr(blockrows, "FEW", share)
+        answers.append(sweeps_of(problem)._solve(problem, start, None, 0, damped=False))
+    # without a ridge the equations themselves are off by rounding over jitter
+    np.testing.assert_allclose(*answers, rtol=1e-8 if ridge else 2e-3, atol=1e-9 if ridge else 1e-3)
 
 
 def test_tied_and_careful_steps_in_blocks_never_raise_the_objective(rng):

@@ -152,8 +152,8 @@ def _measure(point: Point, folder: str) -> Point:
         parts.gather(nothing, None, n)  # sorts along the other modes
     sweeps = sweeps_of(problem)
     apart = _between_workers(point)
-    times = 2 if point.workers else 1  # a worker loads its compiled loops when it first needs them
-    sweep = _fastest(lambda: sweeps.bold(problem, start), times, clock)
+    # twice: compiled loops are loaded when they are first needed, here or by a worker, which takes a second or more
+    sweep = _fastest(lambda: sweeps.bold(problem, start), 2, clock)
     end = _between_workers(point)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     parts.close()
@@ -164,7 +164,7 @@ def _measure(point: Point, folder: str) -> Point:
     return replace(
         point,
         gradient_mb=(after - before) / 2,
-        sweep_mb=(end - apart) / times,
+        sweep_mb=(end - apart) / 2,
         gradient_formula_mb=by_formula[0],
         sweep_formula_mb=by_formula[1],
     )
