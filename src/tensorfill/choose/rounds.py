@@ -17,6 +17,7 @@ EXACT = 1e-4  # of the variance of the data: a family that misses less goes on t
 SOLVED = 1e-6  # of the spread of the entries held out: who misses them by less leaves nothing to gain
 LONGEST_FIT = 20.0  # times the budget: what takes longer to fit to all of large data is not tried on a part of them
 CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
+LIGHT = 0.05  # of the budget: what takes less on all other folds goes on to them, for one fold errs
 
 
 @dataclass(eq=False)
@@ -143,7 +144,7 @@ def _second_round(contest: Contest) -> None:
     finalists = 0
     for k, entry in enumerate(ranking):
         cost = entry.trial.cost(contest.part_facts) * (len(contest.folds) - contest.opening)
-        sure = k == 0 or entry.candidate.name == YARDSTICK or cost <= CHEAP * contest.budget
+        sure = k == 0 or entry.candidate.name == YARDSTICK or cost <= LIGHT * contest.budget
         if contest.ended is not None or not contest.has_time(cost):
             note = "there was no time for all folds"
         elif not sure and contest.adds_nothing(entry.predictions, leader):
