@@ -202,6 +202,18 @@ def test_the_start_and_the_error_are_those_of_all_windows():
     assert told.error == pytest.approx(rms(X, T, known), rel=0.2)
 
 
+def test_without_passes_thin_gaps_get_the_best_mixture_and_an_error():
+    y, x = np.mgrid[0:60, 0:60]
+    T = np.stack([x * x, x * y, y * y], axis=-1) / 16.0
+    known = np.ones((60, 60), dtype=bool)
+    known[20:23, 5:50] = False
+    obs = tfl.observe(T, mask=np.broadcast_to(known[..., None], T.shape), dims=("row", "column", "channel"))
+    fitted = Continuation(0).fit(obs, look(obs), Run(0))
+    off = rms(fitted.answer.full(), T, known)
+    assert off < 0.1 * rms(continued(T, known), T, known)
+    assert fitted.error == pytest.approx(off, rel=1.0)
+
+
 def test_no_passes_are_made_where_nothing_of_them_would_remain(monkeypatch):
     y, x = np.mgrid[0:60, 0:60]
     T = np.rint(np.stack([x * x, x * y, y * y], axis=-1) / 16.0).astype(np.uint8)

@@ -125,7 +125,7 @@ class Continuation(Candidate):
         """What gaps of the same form elsewhere tell: holes cut anew, thin ones moved and filled with so many passes."""
         if facts.depth > SelfSimilarity.patch:
             return evidence(X, known)
-        if limit == 0 or known.all() or min(known.shape) < SelfSimilarity.patch:
+        if known.all() or min(known.shape) < SelfSimilarity.patch:
             return Evidence()
 
         near = many_pixels(known.shape)  # as the picture itself is served
@@ -137,7 +137,7 @@ class Continuation(Candidate):
                 state = passes.step(state, np.random.default_rng(0))
             return state.arrays["X"]
 
-        return rehearsal(X, known, passed, available_threads())
+        return rehearsal(X, known, passed if limit else None, available_threads())
 
     def _around(self, X: Array, mask: NDArray[np.bool_], *, near: bool, threads: int) -> Refinement:
         """The passes over a window of the picture that holds the gaps."""
