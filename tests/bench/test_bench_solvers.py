@@ -38,6 +38,16 @@ def test_time_to_the_loss_that_both_reach():
     assert second == pytest.approx(4 + 4 * (2 - 1.09) / 1)
 
 
+def test_rows_of_even_tables_hold_as_many_entries():
+    most = {}
+    for kind in ("normal", "normal-even"):
+        table = solvers.draw_table(kind, 0, small=True)
+        most[kind] = np.bincount(table.problem.observations.indices[:, 0]).max()
+    assert most["normal-even"] < 0.6 * most["normal"]
+
+
 def test_a_table_that_is_not_there_is_a_sentence(tmp_path):
-    with pytest.raises(ValueError, match="--tables must be of normal, poisson, bernoulli; got 'normul'"):
+    with pytest.raises(
+        ValueError, match=r"--tables must be of normal, .*-even; got 'normul'"
+    ):
         solvers.run(tmp_path, ["normul"])

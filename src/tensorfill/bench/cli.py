@@ -35,7 +35,9 @@ def speed(
 @app.command()
 def solvers(
     out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="Directory for the results.")] = "out/solvers",
-    tables: Annotated[str | None, typer.Option(metavar="a,b", help="Of normal, poisson, bernoulli.")] = None,
+    tables: Annotated[
+        str | None, typer.Option(metavar="a,b", help="Of normal, poisson, bernoulli, each also with -even.")
+    ] = None,
     only: Annotated[str | None, typer.Option("--solvers", metavar="a,b", help="Which; by default all.")] = None,
     seeds: Annotated[str, typer.Option(metavar="0,1", help="Each draws its own tables.")] = "0,1,2",
     seconds: Annotated[float, typer.Option(metavar="S", help="Of processor time, for each run.")] = 6.0,

@@ -65,6 +65,8 @@ def systems(
                 G[i, r, s] = 0
         for start in range(starts[i], starts[i + 1], BLOCK):
             count = min(BLOCK, starts[i + 1] - start)
+            for b in range(count):  # by themselves: so many reads from far apart are under way at once
+                weight[b], pull[b] = w[order[start + b]], z[order[start + b]]
             for b in range(count):
                 e = start + b
                 a = others[e, 0]
@@ -87,8 +89,7 @@ def systems(
                         a2 = others[e, m]
                         for r in range(K):
                             k[r, b] *= free[a2, r]
-                weight[b] = w[order[e]]
-                pull[b] = weight[b] * (z[order[e]] - offset)
+                pull[b] = weight[b] * (pull[b] - offset)
             for r in range(K):
                 total = 0.0
                 for b in range(count):

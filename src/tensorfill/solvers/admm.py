@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand
+from tensorfill.solvers.gibbs_data import beside
 from tensorfill.solvers.newton import damped
 from tensorfill.solvers.rows import Rows, factorised, model_value, not_matrix, rows_of, too_large
 
@@ -71,10 +72,11 @@ class ADMM(Solver):
             rest = _rest(problem, n)
             with np.errstate(all="ignore"):
                 g, c = expand(problem, x, rows.entries.threads)
+                z, c = beside(x - g / c, c)
                 if rest is None:
-                    new = rows.solve(A, n, x - g / c, c)
+                    new = rows.solve(A, n, z, c)
                 else:
-                    new, Y = self._mode(rows, A, n, x - g / c, c, rest, state.arrays[f"Y{n}"])
+                    new, Y = self._mode(rows, A, n, z, c, rest, state.arrays[f"Y{n}"])
                     duals[f"Y{n}"] = Y.astype(problem.dtype)
             along = list(A)
             along[n] = new - A[n]

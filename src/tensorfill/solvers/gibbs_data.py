@@ -106,6 +106,13 @@ class Entries:
         return max(1, min(self.threads, self.nnz * work // WORTH))
 
 
+def beside(z: Array, w: Array) -> tuple[Array, Array]:
+    """The same (nnz,) numbers, each z next to its w in memory: rows read them in pairs, from far apart."""
+    both = np.empty((len(z), 2))
+    both[:, 0], both[:, 1] = z, w
+    return both[:, 0], both[:, 1]
+
+
 @dataclass(frozen=True, eq=False)
 class RowPrior:
     """The prior of one mode's rows over its free columns (K,): ridge about `middle`, `rho` between neighbours.

@@ -91,10 +91,10 @@ class Rows:
     entries: Entries
     ties: tuple[Ties, ...]
 
-    def solve(self, factors: Sequence[Array], n: int, z: Array, c: Array) -> Array:
+    def solve(self, factors: Sequence[Array], n: int, z: Array, c: Array, near: float = NEAR) -> Array:
         """The factor (I_n, R) that minimises the model within its bounds, float64.
 
-        z, c (nnz,): c > 0. Where bounds bite it is an approximation, no worse than the factor given.
+        z, c (nnz,): c > 0. Where bounds bite it is an approximation, `near` it, no worse than the factor given.
         """
         F, ties, A = np.concatenate(factors), self.ties[n], factors[n]
         if not ties.apart:
@@ -105,7 +105,7 @@ class Rows:
         for start in range(0, len(A), slab):
             part = slice(start, min(start + slab, len(A)))
             G, h = self.systems(F, n, z, c, part)
-            solve_apart(ties, G, h, part, A, out, self.threads(G))
+            solve_apart(ties, G, h, part, A, out, self.threads(G), near)
         return out
 
     def objective(self, problem: Problem, factors: Sequence[Array]) -> float:
@@ -162,13 +162,15 @@ def even_scales(q: Array, p: Array) -> Array:
     return np.where(good, y, 1.0)
 
 
-def solve_apart(ties: Ties, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int) -> None:
+def solve_apart(
+    ties: Ties, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int, near: float = NEAR
+) -> None:
     """Rows `part` of `out`, one by one."""
     q, A, out, loops = ties.diagonal[part], A[part], out[part], compiled_loops()
 
     def work(a: int, b: int) -> None:
         if ties.bounded:
-            loops.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, NEAR, A[a:b], out[a:b])
+            loops.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, near, A[a:b], out[a:b])
         else:
             loops.solve_rows(G[a:b], h[a:b], q[a:b], A[a:b], out[a:b])
 
