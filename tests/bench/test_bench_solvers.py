@@ -47,7 +47,5 @@ def test_rows_of_even_tables_hold_as_many_entries():
 
 
 def test_a_table_that_is_not_there_is_a_sentence(tmp_path):
-    with pytest.raises(
-        ValueError, match=r"--tables must be of normal, .*-even; got 'normul'"
-    ):
+    with pytest.raises(ValueError, match=r"--tables must be of normal, .*-even; got 'normul'"):
         solvers.run(tmp_path, ["normul"])
