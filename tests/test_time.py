@@ -11,6 +11,8 @@ from tensorfill.data.horizon import _next
 from tensorfill.data.observations import Observations
 from tensorfill.data.timeaxis import long_gaps
 from tensorfill.methods.base import Run
+from tensorfill.show import view
+from tensorfill.show.report import write_report
 from tensorfill.terminal import Problem
 
 pd = pytest.importorskip("pandas")
@@ -91,6 +93,41 @@ def test_pandas_and_xarray_know_which_mode_has_dates():
     assert done.completed["y"].isna().sum() == 7
     whole = (10 * frame).round().astype("Int64")
     assert tfl.complete(whole, max_gap=5, **QUICK).completed["b"].isna().sum() == 7
+
+
+def test_a_plain_array_has_the_gaps_that_stay():
+    mask = np.ones((3, 12), dtype=bool)
+    mask[0, 2:7] = mask[1, 5] = False
+    counts = np.arange(36).reshape(3, 12)
+    done = tfl.complete(counts, mask=mask, time=1, max_gap=3, method="halrtc", max_iter=5)
+    plain = np.asarray(done)
+    assert plain.dtype == np.float64
+    assert np.isnan(plain[0, 2:7]).all()
+    assert np.isnan(plain).sum() == 5
+    assert (plain[mask] == counts[mask]).all()
+    assert np.asarray(done, dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="gaps that stay have no value of type int64"):
+        np.asarray(done, dtype=np.int64)
+    mask[0, 2:6] = True
+    assert np.asarray(tfl.complete(counts, mask=mask, time=1, max_gap=3, method="halrtc", max_iter=5)).dtype.kind == "i"
+
+
+@pytest.mark.parametrize("shape", [(3, 40), (12, 14), (3, 9, 8)])  # lines, a matrix, slices
+def test_pictures_show_the_gaps_that_stay(shape, tmp_path):
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=shape).cumsum(axis=1)
+    T[0, 2:7] = np.nan
+    T[1, 1] = np.nan
+    done = tfl.complete(T, time=1, max_gap=2, error_bars=0.9, **QUICK)
+    for sheet in view.sheets(done, 4):
+        own = done.unfilled[tuple(sheet.coordinates.T)].reshape(sheet.given.shape)
+        assert (np.isnan(sheet.completed) == own).all()
+        assert not sheet.filled[own].any()
+        assert np.isfinite(view.colour_ranges([sheet])).all()
+    assert done.unfilled.any()
+    done.plot().savefig(tmp_path / "a.png")
+    write_report(done, tmp_path / "a.html", truth=np.nan_to_num(T))
+    assert (tmp_path / "a.html").stat().st_size > 1000
 
 
 # --- what is to come -------------------------------------------------------------------------------------------------

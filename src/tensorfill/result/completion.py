@@ -98,8 +98,17 @@ class Completion:
         return out if self.unfilled is None else emptied(out, self.unfilled, obs.source)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        """`completed` as a plain array: numpy.asarray(done)."""
-        return np.array(self.completed, dtype=dtype)
+        """`completed` as a plain array: numpy.asarray(done). Whole numbers become floats, with NaN, where gaps stay."""
+        done = self.completed
+        if not isinstance(done, np.ma.MaskedArray) or not np.ma.is_masked(done):
+            return np.array(done, dtype=dtype)
+        wanted = np.dtype(np.float64 if dtype is None else dtype)
+        if wanted.kind not in "fc":
+            msg = (
+                f"gaps that stay have no value of type {wanted}. Take floats, or done.completed, where they are masked."
+            )
+            raise ValueError(msg)
+        return np.ma.filled(done.astype(wanted), np.nan)
 
     def unfolded(self, obs: Observations, mode: int, codes: Array) -> Completion:
         """The same run, of data that were folded along `mode` for it: an answer for `obs`, as they were before."""

@@ -73,7 +73,7 @@ def picture(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> 
     known, filled, third = figure.subplots(1, 3)
     known.imshow(view.to_rgb(sheet.given, limits, ~sheet.observed), interpolation="nearest")
     _bare(known, f"known: {_share(done)}")
-    filled.imshow(view.to_rgb(sheet.completed, limits))
+    filled.imshow(view.to_rgb(sheet.completed, limits, np.isnan(sheet.completed)))
     if truth is None:
         _bare(filled, "completed")
         third.imshow(sheet.filled, cmap="Greys", vmin=0, vmax=1, interpolation="nearest")
@@ -100,7 +100,7 @@ def _scale(figure: Figure, image: Any, panels: Any, sheets: list[view.Sheet], **
     """A colour bar; whole numbers have whole ticks."""
     from matplotlib.ticker import MaxNLocator
 
-    whole = all((s.completed == np.rint(s.completed)).all() for s in sheets)
+    whole = all((np.isnan(s.completed) | (s.completed == np.rint(s.completed))).all() for s in sheets)
     ticks = MaxNLocator(integer=True, nbins="auto") if whole else None
     figure.colorbar(image, ax=list(panels), pad=0.02, ticks=ticks, **options)
 
@@ -148,9 +148,9 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
         parts = [sheet.given, sheet.completed]
         if truth is not None:
             parts.append(cut_of(truth, sheet, done))
-        for axes, values, name in zip(column, parts, rows, strict=True):
+        for axes, values in zip(column, parts, strict=True):
             if colour:
-                axes.imshow(view.to_rgb(values, limits, np.isnan(values) if name == "known" else None))
+                axes.imshow(view.to_rgb(values, limits, np.isnan(values)))
             else:
                 image = _heat(axes, values, limits)
                 axes.yaxis.set_inverted(not sheet.upward)
@@ -193,7 +193,8 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
         if bars is not None:
             low, high = ((end if along == 1 else end.T)[k][at] for end in bars)
             share = f"{100 * done.bars.level:.4g}% of the truth" if done.bars is not None else ""
-            axes.fill_between(at, low, high, color=ORANGE, alpha=0.25, linewidth=0, label=share)
+            there = ~np.isnan(completed[k])  # not along gaps that were to stay gaps
+            axes.fill_between(at, low, high, where=there, color=ORANGE, alpha=0.25, linewidth=0, label=share)
         axes.plot(at, completed[k], color=ORANGE, label="filled in")
         axes.plot(at, given[k], color=BLUE, marker="." if len(at) <= 200 else None, markersize=4, label="known")
         axes.set_ylabel(plain(short(names[k] if named else f"{sheet.dims[1 - along]} {names[k]}")))

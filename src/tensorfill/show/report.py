@@ -182,10 +182,10 @@ def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tup
     limits = view.value_range(done)
     if truth is None:
         added = np.where(sheet.observed, limits[0], sheet.completed)
-        return view.to_rgb(added, limits), "Difference: what was filled in; known entries are black."
+        return view.to_rgb(added, limits, np.isnan(added)), "Difference: what was filled in; known entries are black."
     from tensorfill.show.panels import cut_of
 
-    error = np.abs(sheet.completed - cut_of(truth, sheet, done))
+    error = np.nan_to_num(np.abs(sheet.completed - cut_of(truth, sheet, done)))
     rgb, top = _heat(error.mean(axis=2) if error.ndim == 3 else error)
     return rgb, f"Difference to the truth: black is 0, brightest {top:.3g} or more."
 

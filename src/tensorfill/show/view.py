@@ -45,7 +45,7 @@ class Sheet:
     labels : what stands there, per mode shown; the indices themselves where the data have no labels
     fixed : {mode: index} of the modes cut through
     given : (H, W[, C]) float, NaN where nothing was observed
-    completed : (H, W[, C]), observed values and estimates in the type of the data
+    completed : (H, W[, C]), observed values and estimates in the type of the data; NaN where a gap was to stay one
     """
 
     title: str
@@ -74,8 +74,8 @@ class Sheet:
 
     @property
     def filled(self) -> Array:
-        """Share of what was filled in at each place, (H, W): 0 = all observed, 1 = nothing was."""
-        missing = np.isnan(self.given)
+        """Share of what was filled in at each place, (H, W): 0 = nothing was, 1 = all."""
+        missing = np.isnan(self.given) & ~np.isnan(self.completed)
         return missing.mean(axis=2) if missing.ndim == 3 else missing.astype(float)
 
 
@@ -145,6 +145,9 @@ def observed_range(obs: Observations) -> tuple[float, float]:
 def colour_range(shown: Sequence[Sheet]) -> tuple[float, float]:
     """(lowest, highest) for a colour scale of these sheets: most of what they show, without outliers."""
     values = np.concatenate([part.ravel() for s in shown for part in (s.given[s.observed], s.completed)])
+    values = values[~np.isnan(values)]
+    if not values.size:  # gaps that were to stay gaps, and nothing else
+        return 0.0, 1.0
     low, a, b, high = (float(q) for q in np.quantile(values, (0, 0.01, 0.99, 1)))
     if a < b and values.size > 100 and high - low > 1.35 * (b - a):
         return a, b
@@ -155,7 +158,7 @@ def colour_ranges(shown: Sequence[Sheet]) -> list[tuple[float, float]]:
     """One scale for all sheets; but one for each where it would leave one of them in a single colour."""
     common, own = colour_range(shown), [colour_range([s]) for s in shown]
     least = FAINT * (common[1] - common[0])
-    varied = [np.ptp(s.completed) > 0 for s in shown]
+    varied = [len(np.unique(s.completed[~np.isnan(s.completed)])) > 1 for s in shown]
     return own if any(b - a < least and v for (a, b), v in zip(own, varied, strict=True)) else [common] * len(shown)
 
 
@@ -217,6 +220,8 @@ def cut(
     place = tuple(np.searchsorted(kept, obs.indices[rows, n]) for n, kept in zip(shown, index, strict=True))
     given[place] = obs.values[rows]
     completed = np.where(np.isnan(given), cast_like(estimate, data_dtype(obs)), given)
+    if done.unfilled is not None:
+        completed = np.where(done.unfilled[tuple(where.T)].reshape(shape), np.nan, completed)
     known = labels_of(obs, labels)
     title = ", ".join(f"{obs.dims[n]} {_word(known, obs.dims[n], i)}" for n, i in fixed.items())
     dims = tuple(obs.dims[n] for n in shown)
@@ -270,7 +275,8 @@ def before_and_after(done: Completion) -> tuple[NDArray[np.uint8], NDArray[np.ui
         return None
     sheet = sheets(done, 1)[0]
     limits = value_range(done)
-    return to_rgb(sheet.given, limits, ~sheet.observed), to_rgb(sheet.completed, limits), sheet
+    after = to_rgb(sheet.completed, limits, np.isnan(sheet.completed))
+    return to_rgb(sheet.given, limits, ~sheet.observed), after, sheet
 
 
 def psnr(estimate: Array, truth: Array, observed: NDArray[np.bool_], peak: float = 255.0) -> float:
