@@ -255,6 +255,15 @@ def test_few_go_on_to_all_folds_and_the_means_are_among_them(contest):
     assert all(e.note and len(e.parts) == contest.opening for e in dropped)
 
 
+def test_the_best_of_a_light_family_goes_on_whatever_the_opening_folds_say(monkeypatch):
+    monkeypatch.setattr(Contest, "adds_nothing", lambda *_: True)
+    monkeypatch.setitem(contest_module.BUDGET, "normal", 1.0)
+    contest = held(series(2, (300, 6))[1], candidates=("means", "interpolation", "smoother", "together"))
+    whole = [e.candidate.label for e in contest.entries if contest.whole(e)]
+    assert "smoother along mode0" in whole  # it neither leads nor costs next to nothing
+    assert len([label for label in whole if label.startswith("together")]) == 1  # of two variants
+
+
 def test_data_without_a_gap_come_back_at_once():
     T = series(7)[0]
     done = tfl.complete(T)

@@ -17,7 +17,7 @@ EXACT = 1e-4  # of the variance of the data: a family that misses less goes on t
 SOLVED = 1e-6  # of the spread of the entries held out: who misses them by less leaves nothing to gain
 LONGEST_FIT = 20.0  # times the budget: what takes longer to fit to all of large data is not tried on a part of them
 CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
-LIGHT = 0.05  # of the budget: what takes less on all other folds goes on to them, for one fold errs
+LIGHT = 0.05  # of the budget: the best of a family that takes less on all other folds goes on to them: one fold errs
 
 
 @dataclass(eq=False)
@@ -136,15 +136,19 @@ def _second_cost(contest: Contest) -> float:
 
 
 def _second_round(contest: Contest) -> None:
-    """On all folds: the leader, the means to compare with, what is cheap, and what adds to the leader, the best first.
-    If there is no time even for the leader, the opening folds are all there is.
+    """On all folds: the leader, the means to compare with, what is cheap, the best of each family if there is time for
+    it, and what adds to the leader, the best first. If there is no time even for the leader, the opening folds are all
+    there is.
     """
     ranking = contest.ranking()
     leader = ranking[0].predictions if ranking else np.empty(0)
-    finalists = 0
+    finalists, families = 0, set()
     for k, entry in enumerate(ranking):
         cost = entry.trial.cost(contest.part_facts) * (len(contest.folds) - contest.opening)
-        sure = k == 0 or entry.candidate.name == YARDSTICK or cost <= LIGHT * contest.budget
+        sure = k == 0 or entry.candidate.name == YARDSTICK or cost <= CHEAP * contest.budget
+        if entry.candidate.name not in families:
+            sure = sure or cost <= min(LIGHT * contest.budget, contest.left)
+            families.add(entry.candidate.name)
         if contest.ended is not None or not contest.has_time(cost):
             note = "there was no time for all folds"
         elif not sure and contest.adds_nothing(entry.predictions, leader):
