@@ -49,13 +49,15 @@ class OtherModels(LowRank):
             return "the rank was given without a model: it is that of CP"
         if len(facts.shape) < 3 and given.form is None:
             return "low-rank matrices have but one form"
-        if given.form is None and given.effort != "best" and "models" not in (given.candidates or ()):
-            return 'it is tried with effort="best", or when asked for: on most tables CP is as good in less time'
         return True
 
     @classmethod
     def first(cls, facts: Facts, given: Given) -> int:
-        return 2
+        """None, unless they are asked for or there is much time: on most tables CP is as good in less, so that they have
+        what others leave.
+        """
+        asked = given.form is not None or "models" in (given.candidates or ())
+        return 2 if asked or given.effort == "best" else 0
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
