@@ -58,6 +58,7 @@ def systems(
     """
     K, M, D = free.shape[1], others.shape[1], fixed.shape[1]
     k, weight, pull = np.empty((K, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    u, v = np.empty(BLOCK), np.empty(BLOCK)
     for i in range(len(starts) - 1):
         for r in range(K):
             h[i, r] = 0
@@ -90,41 +91,96 @@ def systems(
                         for r in range(K):
                             k[r, b] *= free[a2, r]
                 pull[b] = weight[b] * (pull[b] - offset)
-            for r in range(K):
-                total = 0.0
-                for b in range(count):
-                    total += pull[b] * k[r, b]
-                h[i, r] += total
-            _add_products(k, weight, pull, count, G, i)
+            _add_products(k, weight, pull, count, u, v, G, h, i)
 
 
 @jit
-def _add_products(k: Array, weight: Array, u: Array, count: int, G: Array, i: int) -> None:
-    """Add to the lower triangle of G_i the products of the rows of k (K, BLOCK) over `count` observations.
+def _add_products(
+    k: Array, weight: Array, pull: Array, count: int, u: Array, v: Array, G: Array, h: Array, i: int
+) -> None:
+    """Add to h_i (K,) the sums of pull k, and to the lower triangle of G_i (K, K) those of weight k k', over `count`
+    observations; k (K, BLOCK), the others (BLOCK,), u and v work space.
 
-    Sums run along the observations, four at once; u (BLOCK,) is work space.
+    Sums run along the observations, for two rows of G_i and up to four columns at once: a number read serves as often.
     """
-    for r in range(len(k)):
+    K = len(k)
+    for r in range(0, K - 1, 2):
+        h0 = h1 = d0 = d1 = d2 = 0.0
         for b in range(count):
-            u[b] = weight[b] * k[r, b]
-        fours = (r + 1) // 4 * 4
+            x0, x1, p = k[r, b], k[r + 1, b], pull[b]
+            y0, y1 = weight[b] * x0, weight[b] * x1
+            u[b], v[b] = y0, y1
+            h0 += p * x0
+            h1 += p * x1
+            d0 += y0 * x0
+            d1 += y1 * x0
+            d2 += y1 * x1
+        h[i, r] += h0
+        h[i, r + 1] += h1
+        G[i, r, r] += d0
+        G[i, r + 1, r] += d1
+        G[i, r + 1, r + 1] += d2
+        fours = r // 4 * 4
         for s in range(0, fours, 4):
-            t0 = t1 = t2 = t3 = 0.0
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
             for b in range(count):
-                f = u[b]
-                t0 += f * k[s, b]
-                t1 += f * k[s + 1, b]
-                t2 += f * k[s + 2, b]
-                t3 += f * k[s + 3, b]
-            G[i, r, s] += t0
-            G[i, r, s + 1] += t1
-            G[i, r, s + 2] += t2
-            G[i, r, s + 3] += t3
-        for s in range(fours, r + 1):
-            t0 = 0.0
+                y0, y1 = u[b], v[b]
+                x0, x1, x2, x3 = k[s, b], k[s + 1, b], k[s + 2, b], k[s + 3, b]
+                a0 += y0 * x0
+                a1 += y0 * x1
+                a2 += y0 * x2
+                a3 += y0 * x3
+                b0 += y1 * x0
+                b1 += y1 * x1
+                b2 += y1 * x2
+                b3 += y1 * x3
+            _put(G, i, r, s, a0, a1, a2, a3)
+            _put(G, i, r + 1, s, b0, b1, b2, b3)
+        if fours < r:  # two columns are left
+            a0 = a1 = b0 = b1 = 0.0
             for b in range(count):
-                t0 += u[b] * k[s, b]
-            G[i, r, s] += t0
+                x0, x1 = k[fours, b], k[fours + 1, b]
+                a0 += u[b] * x0
+                a1 += u[b] * x1
+                b0 += v[b] * x0
+                b1 += v[b] * x1
+            G[i, r, fours] += a0
+            G[i, r, fours + 1] += a1
+            G[i, r + 1, fours] += b0
+            G[i, r + 1, fours + 1] += b1
+    if K % 2:
+        _add_last(k, weight, pull, count, u, G, h, i)
+
+
+@jit
+def _add_last(k: Array, weight: Array, pull: Array, count: int, u: Array, G: Array, h: Array, i: int) -> None:
+    """The last row of G_i and h_i, which is alone where K is odd; as `_add_products`."""
+    r = len(k) - 1
+    total = 0.0
+    for b in range(count):
+        u[b] = weight[b] * k[r, b]
+        total += pull[b] * k[r, b]
+    h[i, r] += total
+    for s in range(0, r, 2):
+        a0 = a1 = 0.0
+        for b in range(count):
+            a0 += u[b] * k[s, b]
+            a1 += u[b] * k[s + 1, b]
+        G[i, r, s] += a0
+        G[i, r, s + 1] += a1
+    total = 0.0
+    for b in range(count):
+        total += u[b] * k[r, b]
+    G[i, r, r] += total
+
+
+@jit
+def _put(G: Array, i: int, r: int, s: int, a0: float, a1: float, a2: float, a3: float) -> None:
+    """Four sums added beside each other."""
+    G[i, r, s] += a0
+    G[i, r, s + 1] += a1
+    G[i, r, s + 2] += a2
+    G[i, r, s + 3] += a3
 
 
 @jit
