@@ -355,3 +355,14 @@ def test_a_second_round_cut_short_is_judged_by_the_first():
     contest.narrow()
     assert len(answer.leaderboard(contest, None)) == 2
     assert all(contest.whole(e) for e in contest.entries)
+
+
+def test_a_mean_of_draws_takes_no_longer_than_the_trials_did(contest, monkeypatch):
+    entry = next(e for e in contest.entries if e.candidate.name == "posterior")
+    dear = replace(entry, candidate=replace(entry.candidate, rank=80))
+    monkeypatch.setattr(contest, "budget", dear.candidate.cost(contest.facts) / 2)
+    for entries in ((dear,), (entry, dear)):
+        parts = answer._sharing(contest, blend.Decision(entries, np.ones((len(GAPS), len(entries)))))
+        assert sum(part.cost(contest.facts) for part in parts) < 1.01 * contest.budget
+    monkeypatch.setattr(contest, "budget", 2 * dear.candidate.cost(contest.facts))
+    assert answer._sharing(contest, blend.single(dear)) == [dear.candidate]

@@ -27,6 +27,7 @@ class PosteriorMean(Candidate):
     assumes = "low rank beside one effect per slice; smooth along modes where neighbours are alike"
     weighs = True
     tells_unseen = True
+    averages = True
     takes = frozenset({"prior"})
 
     rank: int = RANKS[0]
