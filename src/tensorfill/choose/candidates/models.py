@@ -53,8 +53,8 @@ class OtherModels(LowRank):
 
     @classmethod
     def first(cls, facts: Facts, given: Given) -> int:
-        """None, unless they are asked for or there is much time: on most tables CP is as good in less, so that they have
-        what others leave.
+        """None, unless asked for or with much time: on most tables CP is as good in less, so they have what others
+        leave.
         """
         asked = given.form is not None or "models" in (given.candidates or ())
         return 2 if asked or given.effort == "best" else 0
