@@ -356,3 +356,14 @@ def test_the_command(tmp_path):
     assert "Did you mean 'linnerud'" in done.output
     done = CliRunner().invoke(app, ["bench", "choose", "-o", str(tmp_path), "--names", "house", "--only", "others"])
     assert "house: house.png needs --images DIR." in done.output
+
+
+@pytest.mark.parametrize("what", ["auto", "alone/means"])
+def test_half_a_run_is_no_result(monkeypatch, what):
+    data = DataSet(np.arange(48.0).reshape(8, 6))
+    cut = SimpleNamespace(status=Status.INTERRUPTED, estimate=data.values)
+    monkeypatch.setattr(choose, "warm_up", lambda *_: None)
+    monkeypatch.setattr(choose, "complete", lambda *_, **__: cut)
+    monkeypatch.setattr(choose.Auto, "complete", lambda *_: cut)
+    with pytest.raises(KeyboardInterrupt):
+        choose.fill(data, np.eye(8, 6, dtype=bool), what, 0)

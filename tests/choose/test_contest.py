@@ -366,3 +366,17 @@ def test_a_mean_of_draws_takes_no_longer_than_the_trials_did(contest, monkeypatc
         assert sum(part.cost(contest.facts) for part in parts) < 1.01 * contest.budget
     monkeypatch.setattr(contest, "budget", 2 * dear.candidate.cost(contest.facts))
     assert answer._sharing(contest, blend.single(dear)) == [dear.candidate]
+
+
+def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, monkeypatch):
+    rng = np.random.default_rng(0)
+    truth, judges = contest.truth, contest.judges
+    noise = rng.normal(size=(2, len(truth))) * truth.std()
+    best, other = (
+        replace(contest.ranking()[0], parts=(truth + s * n,)) for s, n in zip((0.1, 0.32), noise, strict=True)
+    )
+    P = np.stack([e.predictions[judges] for e in (best, other)], axis=1)
+    monkeypatch.setattr(type(other.candidate), "cost", lambda *_: 1.0)
+    for budget, kept in ((2.0, [0, 1]), (0.5, [0])):  # it saves less than CLEARLY, but more than a trifle
+        monkeypatch.setattr(contest, "budget", budget)
+        assert blend.worth_their_fit(contest, [best, other], P, np.array([1.0, 0.0])) == kept

@@ -32,6 +32,7 @@ from tensorfill.choose.given import Given
 from tensorfill.data.facts import look
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
+from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 
 Array = NDArray[Any]
@@ -175,10 +176,15 @@ def fill(data: DataSet, hidden: Mask, what: str, seed: int) -> tuple[Array | Non
 
 
 def _auto(T: Array, mask: Mask, seed: int) -> tuple[Array, str]:
-    done = complete(T, mask=mask, seed=seed)
-    if done.status is Status.INTERRUPTED:  # half a run is no result here
-        raise KeyboardInterrupt
+    done = _whole(complete(T, mask=mask, seed=seed))
     return done.estimate, "" if done.status.ok else done.status.sentence
+
+
+def _whole(done: Completion) -> Completion:
+    """Half a run is no result here."""
+    if done.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return done
 
 
 def candidates() -> list[str]:
@@ -190,4 +196,4 @@ def alone(name: str, obs: Observations, seed: int) -> Array | None:
     """What one family of candidates does by itself, its best variant; None where it cannot run on these data."""
     if refused(CANDIDATES[name], look(obs), Given()) is not None:
         return None
-    return Auto(candidates=(name,)).complete(obs, Run(seed)).estimate
+    return _whole(Auto(candidates=(name,)).complete(obs, Run(seed))).estimate

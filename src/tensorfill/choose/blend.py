@@ -142,13 +142,17 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
 
 
 def worth_their_fit(contest: Contest, entries: list[Entry], P: Array, even: Array) -> list[int]:
-    """The parts without which, cross-fitted, the loss would rise by more than a trifle; the costliest first."""
+    """The parts without which, cross-fitted, the loss would rise by more than a trifle; the costliest first, and those
+    that take longer to fit than all trials did only if it would rise clearly.
+    """
     t, w = contest.truth[contest.judges], contest.weight[contest.judges]
     keep = list(range(len(entries)))
+    costs = [e.candidate.cost(contest.facts) for e in entries]
     least = crossfitted(P, t, w, even)
-    for j in sorted(keep, key=lambda j: -entries[j].candidate.cost(contest.facts)):
+    for j in sorted(keep, key=lambda j: -costs[j]):
         rest = [k for k in keep if k != j]
-        if rest and crossfitted(P[:, rest], t, w, even[rest]) <= (1 + TRIFLE) * least:
+        worth = CLEARLY if costs[j] > contest.budget else TRIFLE
+        if rest and crossfitted(P[:, rest], t, w, even[rest]) <= (1 + worth) * least:
             keep = rest
     return keep
 
