@@ -380,3 +380,13 @@ def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, mon
     for budget, kept in ((2.0, [0, 1]), (0.5, [0])):  # it saves less than CLEARLY, but more than a trifle
         monkeypatch.setattr(contest, "budget", budget)
         assert blend.worth_their_fit(contest, [best, other], P, np.array([1.0, 0.0])) == kept
+
+
+def test_of_two_alike_that_cost_the_same_the_better_one_stays(contest, monkeypatch):
+    rng = np.random.default_rng(0)
+    truth, judges = contest.truth, contest.judges
+    first = truth + 0.1 * truth.std() * rng.normal(size=len(truth))
+    best, other = (replace(contest.ranking()[0], parts=(first + s,)) for s in (0.0, 1e-6))
+    P = np.stack([e.predictions[judges] for e in (best, other)], axis=1)
+    monkeypatch.setattr(type(best.candidate), "cost", lambda *_: 1.0)
+    assert blend.worth_their_fit(contest, [best, other], P, np.ones(2)) == [0]

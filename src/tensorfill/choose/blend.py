@@ -149,7 +149,7 @@ def worth_their_fit(contest: Contest, entries: list[Entry], P: Array, even: Arra
     keep = list(range(len(entries)))
     costs = [e.candidate.cost(contest.facts) for e in entries]
     least = crossfitted(P, t, w, even)
-    for j in sorted(keep, key=lambda j: -costs[j]):
+    for j in sorted(keep, key=lambda j: (-costs[j], -j)):  # of equally costly ones the worse goes first
         rest = [k for k in keep if k != j]
         worth = CLEARLY if costs[j] > contest.budget else TRIFLE
         if rest and crossfitted(P[:, rest], t, w, even[rest]) <= (1 + worth) * least:
