@@ -35,10 +35,11 @@ Array = NDArray[Any]
 RIDGE = 1e-12  # in units in which the data are about one: enough to keep a sweep from dividing by zero, and no more
 HIGHEST = 16  # rank that is looked for
 PER_NUMBER = 1.5  # observations for each free number of the model: with fewer, noise is fitted as well as data
-# What a short fit with more components than needed may leave over, in parts of the size of the data, to be worth more,
-# and what the last one may leave over to be called exact. On simulated data of ranks 2 to 8 of two to four modes,
+# What a short fit with more components than needed may leave over, in parts of the spread of the data, to be worth
+# more, and what the last one may leave over to be called exact. On simulated data of ranks 2 to 8 of two to four modes,
 # signed and positive, 40 of 40 short fits left 0.001 or less without noise, and the last ones less than 1e-8.
 PROMISING, EXACT = 2e-3, 1e-6
+NEAR = 1e-5  # what a long one with more components may leave over: they are slow to the very end
 # Times the observations for each row of factors: ridges under which components that are not needed shrink to nothing.
 # From so few large ones a fit of the right rank reaches the end (40 of 40 of the data above), which it does from random
 # ones in three of four.
@@ -89,7 +90,9 @@ class Exact(Candidate):
         return [R for R in range(1, HIGHEST + 1) if PER_NUMBER * CP.free(shape, R) <= observed]
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
-        units = Units.of_all(obs, centred=False)
+        t = obs.values.astype(np.float64)
+        far = self.given.rank is None and abs(t.mean()) > t.std()  # a level that large hides the rest from the sweeps
+        units = Units.of_all(obs, centred=far)
         search = _Exact(units.take_out(obs), run)
         problem, outcome = search.lowest(self.ranks(obs.shape, obs.nnz))
         factors = fill_unseen(problem.observations, outcome.state.factors, {})
@@ -103,6 +106,7 @@ class _Exact:
 
     def __init__(self, data: Observations, run: Run) -> None:
         self.data, self.run, self.began = data, run, time.monotonic()
+        self.spread = float(data.values.std()) or 1.0
         self.rng = np.random.default_rng([run.seed, 21])
         self.last: tuple[Problem, Outcome] | None = None
         self.ended: Status | None = None
@@ -128,13 +132,13 @@ class _Exact:
 
     def _shed(self, rank: int) -> list[Array] | None:
         """Factors of an exact fit with more components than needed, the largest first and the others next to nothing;
-        None if a short fit leaves too much over. More components than needed lead there from almost anywhere.
+        None if it leaves too much over. More components than needed lead there from almost anywhere.
         """
         problem = self._problem(rank, RIDGE)
-        size = unit(problem) * rank ** (-0.5 / self.data.ndim)  # a sum of so many products is as large as the data
-        factors = [size * self.rng.standard_normal(shape) for shape in problem.parameter_shapes]
-        factors, over = self._go(problem, factors, SHORT)
-        if over > PROMISING:
+        factors, over = self._go(problem, self._anywhere(problem), SHORT)
+        if over <= PROMISING:
+            factors, over = self._go(problem, factors, LONG)
+        if over > NEAR:
             return None
         for ridge in SHEDDING:
             each = self.data.nnz / sum(self.data.shape)
@@ -148,19 +152,25 @@ class _Exact:
         while self.ended is None and low < high:
             middle = (low + high) // 2
             rank = ranks[middle]
-            _, over = self._go(self._problem(rank, RIDGE), [A[:, :rank] for A in components], LONG)
-            if over <= EXACT:
+            problem = self._problem(rank, RIDGE)
+            starts = ([A[:, :rank] for A in components], self._anywhere(problem))  # small ones may be shed but needed
+            if any(self._go(problem, start, LONG)[1] <= EXACT for start in starts):
                 high, found = middle, self.last
             else:
                 low = middle + 1
         return found
+
+    def _anywhere(self, problem: Problem) -> list[Array]:
+        """Random factors; a sum of so many products is as large as the data."""
+        size = unit(problem) * problem.rank ** (-0.5 / self.data.ndim)
+        return [size * self.rng.standard_normal(shape) for shape in problem.parameter_shapes]
 
     def _problem(self, rank: int, ridge: float) -> Problem:
         weights = penalties(self.data.ndim, {}, ridge)
         return Problem(self.data, rank=rank, prior=Normal(), interelement=weights, dtype=np.float64, quiet=True)
 
     def _go(self, problem: Problem, factors: list[Array], sweeps: int) -> tuple[list[Array], float]:
-        """(factors, what they leave over: root mean square, in parts of the size of the data)"""
+        """(factors, what they leave over: root mean square, in parts of the spread of the data)"""
         if self.ended is not None:
             return factors, np.inf
         most = sweeps if self.run.max_iter is None else min(sweeps, self.run.max_iter)
@@ -170,4 +180,4 @@ class _Exact:
         self.last = problem, outcome
         self.ended = outcome.status if outcome.status in ENDED_EARLY else None
         off = problem.model_of(outcome.state.factors).at(self.data.indices) - self.data.values
-        return list(outcome.state.factors), float(np.sqrt(np.mean(off**2)))
+        return list(outcome.state.factors), float(np.sqrt(np.mean(off**2))) / self.spread
