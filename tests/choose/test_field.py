@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.choose import field
+from tensorfill.choose import field, settled
 from tensorfill.choose.candidates.field import Field, is_video
 from tensorfill.choose.defaults import prior_for
 from tensorfill.choose.field import (
@@ -174,11 +174,26 @@ def test_rows_columns_and_time_of_a_video(order, dims, rows, frames):
     assert is_video(facts) == (frames is not None)
 
 
-def test_a_clean_video_is_followed_without_a_contest():
+def test_passes_that_were_given_are_run():
+    y, x = np.mgrid[0:24, 0:26]
+    T = np.sin(x / 4) * np.cos(y / 5) + 0.1 * np.random.default_rng(0).normal(size=x.shape)
+    known = np.random.default_rng(1).random(T.shape) < 0.5
+    facts = look(tfl.Observations.from_dense(np.where(known, T, 0.0), known))
+    for passes in (0, 2):
+        search = Field.search(facts, Given(passes=passes))
+        assert next(search).passes == search.send(1.0).passes == passes
+        with pytest.raises(StopIteration):
+            search.send(2.0)
+
+
+def test_a_clean_video_too_large_for_a_contest_is_followed_without_one(monkeypatch):
     y, x, c, f = np.mgrid[0:20, 0:22, 0:3, 0:6]
     T = np.rint(120 + 60 * np.sin((x + f) / 3) * np.cos((y - f) / 4) + 20 * c).astype(np.uint8)
     M = np.random.default_rng(0).random(T.shape) < 0.3
+    assert tfl.complete(T, mask=M, passes=2, rank=8).tried
+    monkeypatch.setattr(settled, "PART", 1000)
     done = tfl.complete(T, mask=M, passes=2, rank=8)
+    assert not done.tried
     assert done.settings["passes"] == 2
     np.testing.assert_array_equal(done.completed[M], T[M])
     assert np.sqrt(np.mean((done.estimate - T.astype(float))[~M] ** 2)) < 10

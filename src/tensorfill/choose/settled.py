@@ -14,6 +14,7 @@ from tensorfill.choose.candidates.posterior import PosteriorMean
 from tensorfill.choose.defaults import default_rank
 from tensorfill.choose.field import EVALUATIONS
 from tensorfill.choose.given import Given
+from tensorfill.choose.part import PART
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
@@ -46,13 +47,14 @@ def _likeliest(obs: Observations, facts: Facts, given: Given) -> Candidate:
 
 
 def _every_entry_counts(facts: Facts, given: Given, run: Run) -> Candidate | None:
-    """Of fields: a clean photograph or video, unless what is missing are holes, scratches or text, around which all is
-    known, noise and all. One too large for a contest, clean or not. One whose weights were given. A run of few
-    iterations, which cannot compare.
+    """Of fields: a clean photograph, unless what is missing are holes, scratches or text, around which all is known,
+    noise and all; a clean video of which a contest would see but a part. One too large for a contest, clean or not. One
+    whose weights were given. A run of few iterations, which cannot compare.
     """
     weighed = given.smooth is not None or given.tv is not None
     short = run.max_iter is not None and run.max_iter < EVALUATIONS
-    clean = (facts.picture or is_video(facts)) and not facts.grainy >= CLEAN
+    video = is_video(facts) and facts.observed > PART
+    clean = (facts.picture or video) and not facts.grainy >= CLEAN
     if facts.picture and not weighed and refused(Continuation, facts, given) is None:
         return replace(Continuation.clean(facts, given), noise=0.0 if clean else facts.noise)
     if weighed or short or clean:

@@ -64,15 +64,16 @@ class Field(Candidate):
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
         whole = cls.clean(facts, given)
-        weighed = given.smooth is not None or given.tv is not None  # weights that were given are not up for choice
+        weighed = given.smooth is not None or given.tv is not None  # weights that were given are not up for choice,
+        first = 0 if given.passes is None else given.passes  # nor are passes
         best, least = whole, float("inf")
         for strength in STRENGTHS[:1] if weighed else STRENGTHS:
-            trial = replace(whole, strength=strength, passes=0, noise=facts.noise)
+            trial = replace(whole, strength=strength, passes=first, noise=facts.noise)
             loss = yield trial
             if loss >= least:
                 break
             best, least = trial, loss
-        if whole.passes:
+        if whole.passes != first:
             yield replace(best, passes=whole.passes)
 
     @property
