@@ -174,6 +174,21 @@ def test_rows_columns_and_time_of_a_video(order, dims, rows, frames):
     assert is_video(facts) == (frames is not None)
 
 
+def test_passes_that_a_contest_chose_are_not_up_for_choice_again(monkeypatch):
+    """Else the answer is another candidate than the one that won."""
+    monkeypatch.setattr(field, "WORTH", 0.0)  # the first pass never pays
+    y, x = np.mgrid[0:24, 0:26]
+    T = np.sin(x / 4) * np.cos(y / 5)
+    known = np.random.default_rng(1).random(T.shape) < 0.5
+    obs = tfl.Observations.from_dense(np.where(known, T, 0.0), known)
+    facts = look(obs)
+    search = Field.search(facts, Given())
+    next(search), search.send(1.0)
+    chosen, alone = search.send(2.0), Field.clean(facts, Given())
+    assert chosen.fit(obs, facts, Run(0)).settings["passes"] == chosen.passes == PASSES["normal"]
+    assert alone.fit(obs, facts, Run(0)).settings["passes"] == 0
+
+
 def test_passes_that_were_given_are_run():
     y, x = np.mgrid[0:24, 0:26]
     T = np.sin(x / 4) * np.cos(y / 5) + 0.1 * np.random.default_rng(0).normal(size=x.shape)

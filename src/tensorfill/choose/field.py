@@ -62,6 +62,7 @@ class FieldRecipe:
     passes: int
     noise: float = 0.0  # standard deviation of the data, for self-similarity; 0: they are exact
     frames: int | None = None  # the mode that is time, of a video
+    proven: bool = False  # is it known that passes pay?
 
 
 def field_recipe(
@@ -162,6 +163,7 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
     cut_short = run.max_iter is not None and run.max_iter < schedule(recipe.solver)
     refines = recipe.passes > 0 and not cut_short and can_refine(obs, recipe.prior, tuple(recipe.smooth))
     decides = refines and recipe.solver == default_solver(starts=True) and obs.share >= SPARE and recipe.passes > 1
+    decides = decides and not recipe.proven
     if not decides:
         done = fitted(obs, recipe, run, method)
         return refined(done, recipe, rest(run, done)) if refines and goes_on(done) else done

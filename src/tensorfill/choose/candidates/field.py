@@ -45,6 +45,7 @@ class Field(Candidate):
     noise: float = 0.0
     steps: float = 1.0  # share of the usual schedule
     frames: int | None = None  # the mode that is time, of a video
+    proven: bool = False  # do passes pay, as a contest will say, so that the fit need not find out?
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
@@ -68,7 +69,7 @@ class Field(Candidate):
         first = 0 if given.passes is None else given.passes  # nor are passes
         best, least = whole, float("inf")
         for strength in STRENGTHS[:1] if weighed else STRENGTHS:
-            trial = replace(whole, strength=strength, passes=first, noise=facts.noise)
+            trial = replace(whole, strength=strength, passes=first, noise=facts.noise, proven=True)
             loss = yield trial
             if loss >= least:
                 break
@@ -109,7 +110,7 @@ class Field(Candidate):
             strength=self.strength,
             noise=self.noise,
         )
-        recipe, solver = replace(recipe, frames=self.frames), recipe.solver
+        recipe, solver = replace(recipe, frames=self.frames, proven=self.proven), recipe.solver
         if self.steps < 1 and isinstance(solver, Adam) and solver.steps is not None:
             return replace(recipe, solver=replace(solver, steps=max(int(self.steps * solver.steps), 1)))
         return recipe
