@@ -101,11 +101,16 @@ def from_contest(contest: Contest, decision: Decision, run: Run, method: str) ->
 
 def _refit(part: Candidate, entry: Entry, contest: Contest, run: Run, *, late: bool) -> Fitted:
     """A part fitted to everything; where there is no time for that, or it does not suit all, as one fold left it."""
+    early = True
     if not late or entry.fitted is None:
-        with suppress(Late, Unsuited):
+        try:
             return part.fit(contest.obs, contest.facts, run)
+        except Late:
+            pass
+        except Unsuited:
+            early = False
     left = entry.fitted or Means().fit(contest.obs, contest.facts, run)  # none: its trials are those of a checkpoint
-    return replace(left, status=Status.TIME)
+    return replace(left, status=Status.TIME) if early else left
 
 
 def _completion(fitted: Fitted, obs: Observations, facts: Facts, run: Run, method: str) -> Completion:

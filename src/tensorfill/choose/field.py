@@ -162,8 +162,8 @@ def complete_field(obs: Observations, recipe: FieldRecipe, run: Run, method: str
     """
     cut_short = run.max_iter is not None and run.max_iter < schedule(recipe.solver)
     refines = recipe.passes > 0 and not cut_short and can_refine(obs, recipe.prior, tuple(recipe.smooth))
-    decides = refines and recipe.solver == default_solver(starts=True) and obs.share >= SPARE and recipe.passes > 1
-    decides = decides and not recipe.proven
+    usual = recipe.solver == default_solver(starts=True) and recipe.passes > 1
+    decides = refines and usual and obs.share >= SPARE and not recipe.proven
     if not decides:
         done = fitted(obs, recipe, run, method)
         return refined(done, recipe, rest(run, done)) if refines and goes_on(done) else done

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tensorfill.choose.defaults import default_held_out
 from tensorfill.data.facts import TWO_ENDS, Facts
-from tensorfill.data.gaps import gap_kinds, split_like_gaps
+from tensorfill.data.gaps import kinds_at, split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import slice_statistics
 
@@ -62,4 +62,4 @@ def _kinds(kept: Observations, aside: Observations, facts: Facts) -> Array:
     """Kind of gap of each entry held out, as the entries kept have it."""
     if not facts.dense:
         return np.zeros(aside.nnz, dtype=np.uint8)
-    return gap_kinds(kept.mask, facts.ordered)[tuple(aside.indices.T)]
+    return kinds_at(kept.mask, aside.flat, facts.ordered)

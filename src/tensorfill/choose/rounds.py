@@ -69,23 +69,23 @@ def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: froze
 
 
 def _solved(contest: Contest) -> bool:
-    """Are the entries that choose, if there are enough that differ, predicted to the last digit that counts? What does
-    so on the opening folds must do so on all.
-    """
-    ranking = contest.ranking()
-    if not ranking:
+    """Does the leader meet the entries that choose, on all folds? Those of the opening ones are looked at first."""
+    leader = next(iter(contest.ranking()), None)
+    if contest.ended is not None or leader is None or not _meets(contest, leader):
         return False
-    for folds in (contest.opening, len(contest.folds)):
-        leader = contest.enter(ranking[0], folds)
-        contest.put(ranking[0], leader)
-        ranking = [leader]
-        x = leader.predictions
-        here = contest.judges[: len(x)]
-        truth = contest.truth[: len(x)][here]
-        off = float(np.sqrt(np.mean((x[here] - truth) ** 2))) if len(truth) else np.inf
-        if leader.note or len(truth) < ENOUGH or np.ptp(truth) == 0 or off > SOLVED * truth.std():
-            return False
-    return True
+    whole = contest.enter(leader, len(contest.folds))
+    contest.put(leader, whole)
+    return not whole.note and _meets(contest, whole)
+
+
+def _meets(contest: Contest, entry: Entry) -> bool:
+    """Does it predict the entries that choose, if there are enough that differ, to the last digit that counts?"""
+    x = entry.predictions
+    here = contest.judges[: len(x)]
+    truth = contest.truth[: len(x)][here]
+    if len(truth) < ENOUGH or np.ptp(truth) == 0:
+        return False
+    return bool(np.sqrt(np.mean((x[here] - truth) ** 2)) <= SOLVED * truth.std())
 
 
 def _dear(contest: Contest, family: Family) -> bool:

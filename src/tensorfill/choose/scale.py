@@ -207,7 +207,9 @@ def _try_out(trials: Trials, most: int, whole: Sequence[int]) -> None:
     trials.starts(first, dict(given.smooth or {}))
     if given.ridge is None:
         best = trials.best
-        any(trials.run(replace(best, ridge=times * best.ridge), trials.factors) for times in BETWEEN)
+        for times in BETWEEN:
+            if trials.run(replace(best, ridge=times * best.ridge), trials.factors):
+                break
     if given.smooth is None and whole:
         for times in SMOOTHER:
             rho = {n: times * r for n, r in default_smooth(trials.kept, trials.prior, whole).items()}

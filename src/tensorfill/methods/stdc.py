@@ -7,6 +7,7 @@ Inexact augmented Lagrangian; every constant is a ratio, so the scale of the dat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -77,11 +78,9 @@ class STDC(ArrayMethod):
     def __post_init__(self) -> None:
         check_above(self, 0, "tau", "max_iter")
         check_above(self, 1, "growth", included=True)
-        check_above(self, 0, *(name for name in ("omega", "kappa") if getattr(self, name) is not None))
-        if self.kappa is not None and self.kappa > LARGEST:
-            msg = f"kappa of method {self.name!r} must be at most {LARGEST:g}, so that its square is a number; "
-            msg += f"got {self.kappa!r}."
-            raise ValueError(msg)
+        for name, most in (("omega", math.inf), ("kappa", LARGEST)):
+            if getattr(self, name) is not None:
+                check_above(self, 0, name, most=most)
 
     def refuses(self, obs: Observations) -> str | None:
         """Every factor is a square matrix of its mode's length."""

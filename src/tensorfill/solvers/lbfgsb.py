@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 FIRST_STEP = 0.1  # length of the first step, in units of a typical factor entry
 SHRINK, TRIES = 0.03, 4
-MOST_PAIRS = 1000  # of steps and gradients: each takes the room of all factors, and 20 do
+MOST_PAIRS = 1000  # of steps and gradients: each takes the room of all factors, and 20 are enough
 
 
 @SOLVERS.register("lbfgsb")

@@ -33,12 +33,12 @@ from tensorfill.solvers.newton import Newton
 Array = NDArray[Any]
 
 RIDGE = 1e-12  # in units in which the data are about one: enough to keep a sweep from dividing by zero, and no more
-HIGHEST = 16  # rank that is looked for
+TOP_RANK = 16  # rank that is looked for
 PER_NUMBER = 1.5  # observations for each free number of the model: with fewer, noise is fitted as well as data
 # What a short fit with more components than needed may leave over, in parts of the spread of the data, to be worth
 # more, and what the last one may leave over to be called exact. On simulated data of ranks 2 to 8 of two to four modes,
 # signed and positive, 40 of 40 short fits left 0.001 or less without noise, and the last ones less than 1e-8.
-PROMISING, EXACT = 2e-3, 1e-6
+PROMISING, NOTHING = 2e-3, 1e-6
 NEAR = 1e-5  # what a long one with more components may leave over: they are slow to the very end
 # Times the observations for each row of factors: ridges under which components that are not needed shrink to nothing.
 # From so few large ones a fit of the right rank reaches the end (40 of 40 of the data above), which it does from random
@@ -67,7 +67,7 @@ class Exact(Candidate):
         if prior not in (None, "normal"):
             return f"{prior} numbers have noise"
         if facts.numbers in TWO_ENDS:
-            return f"{facts.numbers} has noise"
+            return "ratings, and yes and no, have noise"
         return True if cls(given).ranks(facts.shape, facts.observed) else "there are too few observations"
 
     @classmethod
@@ -87,7 +87,7 @@ class Exact(Candidate):
         """Those that the observations can tell from noise; the one given."""
         if self.given.rank is not None:
             return [int(self.given.rank)]
-        return [R for R in range(1, HIGHEST + 1) if PER_NUMBER * CP.free(shape, R) <= observed]
+        return [R for R in range(1, TOP_RANK + 1) if PER_NUMBER * CP.free(shape, R) <= observed]
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         t = obs.values.astype(np.float64)
@@ -128,7 +128,7 @@ class _Exact:
 
     def _most(self) -> int:
         """The highest rank that the observations can tell from noise, as far as any is looked for."""
-        return min(HIGHEST, int(self.data.nnz / PER_NUMBER / CP.free(self.data.shape, 1)))
+        return min(TOP_RANK, int(self.data.nnz / PER_NUMBER / CP.free(self.data.shape, 1)))
 
     def _shed(self, rank: int) -> list[Array] | None:
         """Factors of an exact fit with more components than needed, the largest first and the others next to nothing;
@@ -154,7 +154,7 @@ class _Exact:
             rank = ranks[middle]
             problem = self._problem(rank, RIDGE)
             starts = ([A[:, :rank] for A in components], self._anywhere(problem))  # small ones may be shed but needed
-            if any(self._go(problem, start, LONG)[1] <= EXACT for start in starts):
+            if any(self._go(problem, start, LONG)[1] <= NOTHING for start in starts):
                 high, found = middle, self.last
             else:
                 low = middle + 1

@@ -239,8 +239,8 @@ class LowRank(Candidate):
             return _run(Fit(problem, solver, start), stopping, rng, run)
         kept, aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 2]))
         train = problem.on(kept)
-        patience = BURSTS if isinstance(solver, LBFGSB) else STOPPING.patience
-        patience = STRIDES if isinstance(solver, Newton) and self._bounded(problem.prior, problem.rank) else patience
+        strides = isinstance(solver, Newton) and self._bounded(problem.prior, problem.rank)
+        patience = BURSTS if isinstance(solver, LBFGSB) else STRIDES if strides else STOPPING.patience
         last_steps = 0 if run.max_iter is None else -(-longest // (LAST + 1))  # a limit is for both
         fit = Fit(train, solver, mend(kept, first_factors(train, rng)), aside, partial(mend, kept))
         left, most = run.rest(began).seconds, longest - last_steps

@@ -72,7 +72,7 @@ def _columns(data: Buffer) -> Iterator[tuple[int, int]]:
 
 
 def _damaged() -> FileError:
-    msg = "it is damaged: its pages have no headers that can be."
+    msg = "it is damaged: the headers of its pages cannot be right."
     return FileError(msg)
 
 
