@@ -9,19 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from tensorfill.choose.contest import BUDGET
+
 QUICK = os.environ.get("TENSORFILL_QUICK", "") not in ("", "0")
+SHORT = 0.2  # of the usual budget of a contest, in a short run: the best of each example does not change
 
 
 def folder() -> Path:
     """The folder named on the command line, `out` by default; made if need be. `--quick` shortens the run."""
-    global QUICK
     parser = argparse.ArgumentParser(description="Makes one picture and prints one score.")
     parser.add_argument("out", nargs="?", type=Path, default=Path("out"), help="folder for the picture")
     parser.add_argument("--quick", action="store_true", help="less data, fewer iterations")
     given = parser.parse_args()
-    QUICK = QUICK or given.quick
+    if given.quick:
+        shorten()
     given.out.mkdir(parents=True, exist_ok=True)
     return given.out
+
+
+def shorten() -> None:
+    """From here on runs are short: less data, fewer iterations, contests with little time."""
+    global QUICK
+    QUICK = True
+    BUDGET["normal"] = SHORT
 
 
 def quick() -> bool:
@@ -72,3 +82,7 @@ def save(figure: Any, path: Path) -> None:
     """Write the picture and say where."""
     figure.savefig(path, dpi=100)
     print(f"picture: {path}")
+
+
+if QUICK:
+    shorten()

@@ -50,7 +50,7 @@ def test_dimensions_go_by_name_and_a_mask_may_be_transposed(da):
 def test_a_dask_array_is_loaded_with_a_note_on_its_size(da, use):
     pytest.importorskip("dask.array")
     lazy = da.chunk({"station": 4})
-    with pytest.warns(UserWarning, match=r"DataArray 'flow' \(station: 8, hour: 6\) is backed by dask.* 3\.58e-07 GiB"):
+    with pytest.warns(UserWarning, match=r"DataArray 'flow' \(station: 8, hour: 6\) is backed by dask.* 0\.384 kB"):
         done = lazy.tensorfill.complete(**QUICK) if use == "accessor" else tfl.complete(lazy, **QUICK)
     xr.testing.assert_identical(done.completed, da.tensorfill.complete(**QUICK).completed)
     assert lazy.chunks is not None

@@ -18,8 +18,8 @@ PARTS: dict[str, set[str]] = {
     "registry": set(),
     "numerical": {"registry"},
     "data": {"registry", "numerical"},
-    "interelement": {"registry", "kernels"},  # how loops are compiled
     "kernels": {"registry"},
+    "interelement": {"registry", "kernels"},  # how loops are compiled
     "models": {"registry", "data", "numerical", "kernels"},
     "problem": {"data", "numerical", "interelement", "models", "kernels"},
     "partitioned": {"data", "numerical", "models", "kernels", "problem"},
@@ -79,6 +79,12 @@ def part(path):
 
 def test_every_part_is_listed():
     assert {part(path) for path in FILES} <= set(PARTS) | set(EDGE)
+
+
+def test_a_part_may_import_only_parts_listed_before_it():
+    order = list(PARTS)
+    for n, (name, may) in enumerate(PARTS.items()):
+        assert may <= set(order[:n]), name
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SRC)))

@@ -7,21 +7,26 @@ otherwise checked word by word against `--help`; other commands must name what e
 
 import functools
 import importlib.util
+import io
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import tensorfill
+from tensorfill.cli.main import main
+from tensorfill.registry import Registry
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
-PROGRAM = Path(sys.executable).with_name("tensorfill")
 
 
 def name(page):
@@ -99,8 +104,8 @@ def check_command(words, where):
     if words[0] == "tensorfill":
         runnable = words[1:2] == ["list"] or (words[1:2] == ["complete"] and Path(words[2]).exists())
         if runnable and "|" not in words:
-            done = subprocess.run([PROGRAM, *words[1:]], capture_output=True, text=True)
-            assert done.returncode == 0, f"{where}: {done.stderr}"
+            code, told = program(*words[1:])
+            assert code == 0, f"{where}: {told}"
         else:
             check_options(words, where)
     elif words[0] == "make":
@@ -134,13 +139,21 @@ def check_options(words, where):
     assert path or len(words) == 1 or words[1].startswith("-"), f"{where}: no command {' '.join(words[:2])}"
 
 
+def program(*words):
+    """(exit code, what was printed) of a command, run in this process: quick, and with the short contests of tests."""
+    told = io.StringIO()
+    with redirect_stdout(told), redirect_stderr(told), pytest.raises(SystemExit) as end:
+        main(list(words))
+    return end.value.code, told.getvalue()
+
+
 @functools.cache
 def program_help(*path):
-    done = subprocess.run(
-        [PROGRAM, *path, "--help"], capture_output=True, text=True, env=os.environ | {"COLUMNS": "200"}
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "200")
+        code, told = program(*path, "--help")
+    assert code == 0, told
+    return told
 
 
 def test_a_wrong_option_is_found():
@@ -169,10 +182,26 @@ def test_tables_say_what_the_code_says(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
+def test_measured_tables_are_those_of_the_files(page):
+    text = page.read_text()
+    measured = load(ROOT / "docs" / "measured.py")
+    assert measured.updated(text) == text, "run: python docs/measured.py"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+?)(?:#[\w-]+)?\)", page.read_text()):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def test_every_public_name_is_on_the_page_of_the_api():
+    shown = set(re.findall(r"^::: ([\w.]+)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE))
+    for word in tensorfill.__all__:
+        thing = getattr(tensorfill, word)
+        home = getattr(thing, "__module__", "")
+        registry = isinstance(thing, Registry)  # what it holds is listed by `tensorfill list`
+        assert registry or shown & {f"tensorfill.{word}", home, f"{home}.{word}"}, word
 
 
 def test_every_page_is_in_the_table_of_contents():

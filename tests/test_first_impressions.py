@@ -1,7 +1,9 @@
 """What a newcomer meets first: completion in the editor, help, yes and no, a figure of quality."""
 
+import dataclasses
 import inspect
 import pydoc
+import re
 import types
 import warnings
 
@@ -10,6 +12,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.api import EFFORTS
+from tensorfill.registry import Registry
 
 
 def test_dir_shows_public_names_only():
@@ -18,6 +21,19 @@ def test_dir_shows_public_names_only():
     assert not [n for n in shown if n.startswith("_") and n not in ("__version__", "__doc__")]
     bound = {n for n, v in vars(tfl).items() if not n.startswith("_") and not isinstance(v, types.ModuleType)}
     assert bound == set(tfl.__all__)
+    things = [getattr(tfl, n) for n in tfl.__all__]
+    assert all(callable(thing) or isinstance(thing, Registry) for thing in things)  # no constants, no settings
+
+
+@pytest.mark.parametrize("name", [n for n in tfl.__all__ if inspect.isclass(getattr(tfl, n))])
+def test_a_public_class_says_what_its_parts_are(name):
+    cls = getattr(tfl, name)
+    own = {n: v for n, v in inspect.getmembers(cls) if not n.startswith("_")}
+    methods = [n for n, v in own.items() if inspect.isroutine(v) or isinstance(v, property)]
+    assert [n for n in methods if not inspect.getdoc(own[n])] == []
+    if name in ("Completion", "Observations", "Problem"):
+        fields = [f.name for f in dataclasses.fields(cls)]
+        assert [f for f in fields if not re.search(rf"^ *(\w+, )*{f}(, \w+)* : ", cls.__doc__, re.MULTILINE)] == []
 
 
 def test_settings_people_use_are_keywords_with_types():

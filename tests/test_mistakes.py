@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from PIL import Image
 import tensorfill as tfl
 from tensorfill.cli import main as cli
 from tensorfill.data.files import FileError, read
-from tensorfill.terminal import BAD_DATA, Problem, as_problem
+from tensorfill.terminal import BAD_DATA, UserError, as_user_error
 
 T = np.outer(np.arange(1.0, 9.0), np.arange(2.0, 8.0))
 GAPS = np.ones(T.shape, dtype=bool)
@@ -79,7 +80,7 @@ MISTAKES = [
     Mistake("a sentinel that was not told", "3 values are -999: missing?",
             np.where(GAPS, T, -999.0)),
     Mistake("one observed value", "only 1 entry is known", np.where(np.arange(48).reshape(8, 6) == 9, 7.0, np.nan)),
-    Mistake("data of one dimension", "at least", np.array([1.0, np.nan, 3.0, 4.0]), elsewhere="at least two modes"),
+    Mistake("one number", "a single ndarray", np.array(3.0), elsewhere="at least two modes"),
     Mistake("an empty file", "empty", "", elsewhere="it is empty"),
     Mistake("infinite values", "must be finite; got inf at index (0, 0)",
             np.where(np.arange(48).reshape(8, 6) == 0, np.inf, HOLEY)),
@@ -109,9 +110,16 @@ PYTHON = [  # further ones, that can be made in Python alone: (settings or data,
     ({"error_bars": 90}, "error_bars must lie between 0 and 1, like 0.9; got 90."),
     ({"smooth": 3.0}, 'smooth must be {mode: weight}, e.g. {"hour": 1.0}'),
     ({"mask": 255 * GAPS.astype(np.uint8)}, "got uint8, up to 255. Give mask > 0."),
-    ({"data": np.array([["1", "2"], ["3", "x"]])}, "values must be numbers"),
-    ({"data": np.array([["2024-01-01", "NaT"]] * 2, "M8[D]")}, "values must be numbers"),
-    ({"data": None}, "data must be an array or a table"),
+    ({"missing": ~GAPS}, "Did you mean 'mask'? True = observed."),
+    ({"timeout": 5}, "Did you mean 'seconds'?"),
+    ({"smooth": {"hour": 1.0}}, "dimension must be one of mode0, mode1; got 'hour'. Name the modes: dims=."),
+    ({"data": np.array([["1", "2"], ["3", "x"]])}, "got text, 'x' at index (1, 1). Mark what is missing by None"),
+    ({"data": np.array([["2024-01-01", "NaT"]] * 2, "M8[D]")}, "got dtype datetime64[D]. Count from a start"),
+    ({"data": HOLEY + 1j}, "got dtype complex128. Give both parts, with one more mode: numpy.stack("),
+    ({"data": None}, "got None. Did reading it fail?"),
+    ({"data": {"a": [1, 2]}}, "got a dictionary. Of columns: pandas.DataFrame(data)."),
+    ({"data": (x for x in "ab")}, "got a generator. Make a list of it first."),
+    ({"data": [[1, 2], [3]]}, "rows of one length; these have 1, 2 entries. Fill short ones up with None."),
 ]
 
 
@@ -125,10 +133,29 @@ def test_a_mistake_in_python_gets_one_sentence(given, words):
 def test_a_table_with_dates_among_its_columns():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(HOLEY).assign(day="2024-01-01")
-    with pytest.raises(TypeError, match=r"column 'day' must be numbers; got '2024-01-01'\. Make labels the index"):
+    assert (tfl.complete(frame, effort="quick").completed["day"] == frame["day"]).all()
+    frame["day"] = ["2024-01-01", 5.0, *["2024-01-03"] * 6]
+    with pytest.raises(TypeError, match=r"column 'day' must be numbers; got '2024-01-01'\. Correct it"):
         tfl.complete(frame)
-    with pytest.raises(ValueError, match="One series alone has no second mode"):
-        tfl.complete(frame[0])
+
+
+def test_sums_of_money_are_numbers():
+    """What a data base gives: Decimal, which is no Real."""
+    done = tfl.complete([[Decimal("1.5"), None], [Decimal(2), Decimal("3.25")]]).completed
+    assert done[0, 0] == 1.5
+    assert done[1, 1] == 3.25
+
+
+def test_data_of_several_variables_and_places_that_are_not_there(tmp_path):
+    xr = pytest.importorskip("xarray")
+    two = xr.Dataset({"temperature": (("x", "y"), HOLEY), "rain": (("x", "y"), HOLEY)})
+    with pytest.raises(TypeError, match=r"dataset\['temperature'\]\. It has temperature, rain; of one kind, together"):
+        tfl.complete(two)
+    done = tfl.complete(HOLEY, effort="quick", candidates=["means"])
+    with pytest.raises(FileNotFoundError, match=r"the directory .*nowhere does not exist: .*nowhere.run\.npz"):
+        done.save(tmp_path / "nowhere" / "run.npz")
+    done.report(tmp_path / "report.html")
+    assert "<html" in (tmp_path / "report.html").read_text()[:200]
 
 
 def test_rows_that_are_entries_are_told_on_the_command_line(tmp_path, monkeypatch, capsys):
@@ -196,7 +223,7 @@ def on_the_page(mistake, folder):
     desk = Desk(lambda **news: None)
     said = []
     try:
-        with as_problem(BAD_DATA):
+        with as_user_error(BAD_DATA):
             seen = desk.look(str(folder / mistake.file), mistake.file)
             if mistake.mask is not None:
                 name = "mask.png" if mistake.mask.dtype == np.uint8 else "mask.npy"
@@ -204,8 +231,8 @@ def on_the_page(mistake, folder):
             said = [q["text"] for q in seen["questions"]] + seen["notes"]
             desk.check(mistake.page)
             desk.fit()
-    except Problem as problem:
-        return [*said, problem.sentence]
+    except UserError as error:
+        return [*said, error.sentence]
     return said + desk.told()["notes"]
 
 

@@ -13,7 +13,7 @@ from tensorfill.data.timeaxis import long_gaps
 from tensorfill.methods.base import Run
 from tensorfill.show import view
 from tensorfill.show.report import write_report
-from tensorfill.terminal import Problem
+from tensorfill.terminal import UserError
 
 pd = pytest.importorskip("pandas")
 xr = pytest.importorskip("xarray")
@@ -286,5 +286,5 @@ def test_the_command_line_leaves_long_gaps_and_goes_on(tmp_path):
 def test_the_command_line_says_what_makes_no_sense(given, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.save("t.npy", days()[0])
-    with pytest.raises(Problem, match=sentence):
+    with pytest.raises(UserError, match=sentence):
         Job(**{"source": "t.npy", "out": "o.npy", "quiet": True, **given}).run()

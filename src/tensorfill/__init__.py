@@ -1,36 +1,69 @@
 """Low-rank tensor completion with numerical priors: fill the holes in multiway data."""
 
-from tensorfill import _command  # noqa: F401, I001  first: it sees to a Ctrl-C while the rest is loading
-from tensorfill import interelement, numerical
-from tensorfill.api import complete as complete
-from tensorfill.data.convert import observe as observe
-from tensorfill.data.observations import Observations as Observations
-from tensorfill.interelement import *  # noqa: F403  every prior registered there
-from tensorfill.methods import METHODS as METHODS
-from tensorfill.models import CP as CP
-from tensorfill.models import MODELS as MODELS
-from tensorfill.models import TR as TR
-from tensorfill.models import TT as TT
-from tensorfill.models import Tubal as Tubal
-from tensorfill.models import Tucker as Tucker
-from tensorfill.models.init import initial_factors as initial_factors
-from tensorfill.numerical import *  # noqa: F403  every prior registered there
-from tensorfill.problem import DataWarning as DataWarning
-from tensorfill.problem import Problem as Problem
-from tensorfill.result.completion import Completion as Completion
-from tensorfill.result.record import History as History
-from tensorfill.result.record import Status as Status
-from tensorfill.solvers import ADMM as ADMM
-from tensorfill.solvers import HALS as HALS
-from tensorfill.solvers import LBFGSB as LBFGSB
-from tensorfill.solvers import SOLVERS as SOLVERS
-from tensorfill.solvers import Adam as Adam
-from tensorfill.solvers import BlockProx as BlockProx
-from tensorfill.solvers import Multiplicative as Multiplicative
-from tensorfill.solvers import Newton as Newton
-from tensorfill.solvers import OneStep as OneStep
-from tensorfill.solvers import Stopping as Stopping
-from tensorfill.solvers.fit import solve as solve
+from tensorfill import _command  # noqa: F401  first: it sees to a Ctrl-C while the rest is loading
+from tensorfill.api import complete
+from tensorfill.data.convert import observe
+from tensorfill.data.observations import Observations
+from tensorfill.interelement import (
+    INTERELEMENT,
+    L1,
+    TENSORSPACE,
+    Autoregressive,
+    Box,
+    GraphLaplacian,
+    InterElementPrior,
+    IsotropicTV,
+    NonNegative,
+    QuadraticVariation,
+    Ridge,
+    TensorSpacePrior,
+    TotalVariation,
+    check_interelement_prior,
+    check_tensorspace_prior,
+)
+from tensorfill.methods import METHODS
+from tensorfill.models import CP, MODELS, TR, TT, Tubal, Tucker
+from tensorfill.models.init import initial_factors
+from tensorfill.numerical import (
+    PRIORS,
+    Bernoulli,
+    BernoulliLogit,
+    BernoulliOdds,
+    BetaDivergence,
+    Binomial,
+    Custom,
+    Exponential,
+    Gamma,
+    Geometric,
+    Huber,
+    Interval,
+    Laplace,
+    LogNormal,
+    NegativeBinomial,
+    Normal,
+    NumericalPrior,
+    Poisson,
+    PoissonLog,
+    Rayleigh,
+    StudentT,
+    check_numerical_prior,
+)
+from tensorfill.problem import DataWarning, Problem
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import History, Status
+from tensorfill.solvers import (
+    ADMM,
+    HALS,
+    LBFGSB,
+    SOLVERS,
+    Adam,
+    BlockProx,
+    Multiplicative,
+    Newton,
+    OneStep,
+    Stopping,
+)
+from tensorfill.solvers.fit import solve
 
 __version__ = "0.1.0"
 
@@ -38,32 +71,67 @@ __all__ = [
     "ADMM",
     "CP",
     "HALS",
+    "INTERELEMENT",
+    "L1",
     "LBFGSB",
     "METHODS",
     "MODELS",
+    "PRIORS",
     "SOLVERS",
+    "TENSORSPACE",
     "TR",
     "TT",
     "Adam",
+    "Autoregressive",
+    "Bernoulli",
+    "BernoulliLogit",
+    "BernoulliOdds",
+    "BetaDivergence",
+    "Binomial",
     "BlockProx",
+    "Box",
     "Completion",
+    "Custom",
     "DataWarning",
+    "Exponential",
+    "Gamma",
+    "Geometric",
+    "GraphLaplacian",
     "History",
+    "Huber",
+    "InterElementPrior",
+    "Interval",
+    "IsotropicTV",
+    "Laplace",
+    "LogNormal",
     "Multiplicative",
+    "NegativeBinomial",
     "Newton",
+    "NonNegative",
+    "Normal",
+    "NumericalPrior",
     "Observations",
     "OneStep",
+    "Poisson",
+    "PoissonLog",
     "Problem",
+    "QuadraticVariation",
+    "Rayleigh",
+    "Ridge",
     "Status",
     "Stopping",
+    "StudentT",
+    "TensorSpacePrior",
+    "TotalVariation",
     "Tubal",
     "Tucker",
+    "check_interelement_prior",
+    "check_numerical_prior",
+    "check_tensorspace_prior",
     "complete",
     "initial_factors",
     "observe",
     "solve",
-    *numerical.__all__,
-    *interelement.__all__,
 ]
 
 

@@ -17,7 +17,7 @@ from tensorfill.choose.auto import Auto
 from tensorfill.choose.errorbars import complete_with_bars
 from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
-from tensorfill.data.fold import Fold, fold_of
+from tensorfill.data.fold import Fold, fold_of, fold_of_line
 from tensorfill.data.horizon import longer
 from tensorfill.data.memory import ask, limited
 from tensorfill.data.observations import DataWarning, Observations
@@ -25,11 +25,15 @@ from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.opening import opened
 from tensorfill.data.partitions.pieces import path_like
+from tensorfill.data.sentinels import asked as asked_about
+from tensorfill.data.telling import tell
+from tensorfill.data.timeaxis import only_mode
 from tensorfill.methods.base import METHODS, Method, Run
 from tensorfill.methods.when import TimeAsked
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting, did_you_mean
 from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import Solver
 from tensorfill.solvers.loop import Callback
 
@@ -38,7 +42,7 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 def settings_of(cls: type[Method]) -> list[str]:
-    """Names of what may be set of a method; facts of its class (name, reference, ...) are none."""
+    """Names of the settings of a method: its dataclass fields, without class variables (name, reference, ...)."""
     return [f.name for f in dataclasses.fields(cls) if f.init]
 
 
@@ -77,7 +81,7 @@ def complete(
 
     Parameters
     ----------
-    data : array with NaN for missing (NumPy, numpy.ma, xarray, torch, dask, sparse), pandas or polars table,
+    data : array with NaN for missing (NumPy, numpy.ma, xarray, torch, dask, sparse), pandas or polars table or series,
         Observations; or a long table with its columns named (pandas, dask), or files of any size: "ratings/*.parquet"
     mask : True = observed, of the data's shape or of its first modes
     prior : what kind of numbers these are: "poisson", tfl.Poisson(), ...; see `tensorfill list priors`
@@ -88,18 +92,18 @@ def complete(
     method : "auto", or a name from `tensorfill list methods`
     effort : "quick", "normal", or "best" to take a few times as long
     error_bars : 0.9 for intervals that hold nine of ten unknown entries, in `.interval`; takes a second run
-    seed : everything random follows from it
+    seed : of everything random; the same seed gives the same answer
     dims, weights : names of the modes; how much each entry counts, > 0. Of a long table, names of its columns
     value : of a long table, its column of values: complete(table, dims=["user", "item"], value="stars")
-    solver, candidates, held_out : how `auto` fits, what it may try, and the share of entries it judges by
+    solver, candidates, held_out : of `auto`: how it fits, what it may try, and the share of entries it judges by
     absent : what a sparse array does not store: "missing" or "zero"
-    fold : {"time": ("day", "hour")} fills a mode of dates as days x hours; the answer comes back in the data's form
+    fold : {"time": ("day", "hour")} makes a mode of dates days x hours for the fit; the answer has the form of the data
     time : modes that are one time axis, from the outer to the inner: ("day", "hour"); see docs/tables.md
     max_gap : gaps of more steps along time stay gaps in `completed`: NaN, or masked where numbers have none
-    horizon : so many steps after the last are told, too ("auto" and "bayes"); of several time modes, of the outer one
+    horizon : predict so many steps after the last, too ("auto" and "bayes"); of several time modes, of the outer one
     max_iter, seconds, max_memory : limits; memory as "4GB", by default half of what is free
-    callback : called as callback(state, history) after every iteration; True stops the run
-    checkpoint, resume : save the run there as it goes; go on from there
+    callback : called as callback(state, history) after every iteration; the run stops if it returns True
+    checkpoint, resume : a file to save the run to as it goes; True to go on from it
     **settings : further ones of the method, e.g. alpha=0.1 of "sptc"; a misspelt one is refused
 
     Returns
@@ -121,12 +125,19 @@ def complete(
         began = perf_counter()
         fit: Any = _in_blocks if isinstance(given, Partitions) else _in_memory
         done = fit(given, recipe, run, error_bars, fold, when)
-    return dataclasses.replace(done, took=perf_counter() - began)
+    return _told(dataclasses.replace(done, took=perf_counter() - began), data, given)
+
+
+def _told(done: Completion, data: Any, given: Observations | Partitions) -> Completion:
+    """The result; what is odd about data that were read here is told."""
+    if given is not data and isinstance(given, Observations):
+        tell(given, done.status is Status.NOTHING_MISSING)
+    return done
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """What reading in pieces must know: which entries are set aside, and who listens."""
+    """What reading in pieces must know: which entries are set aside, and who is told how far it is."""
 
     seed: Any
     held_out: float | None
@@ -145,7 +156,7 @@ def _observed(
         tell = getattr(asked.callback, "reading", None)  # a progress bar has it
         found = opened(data, dims=dims, value=value, weights=weights, draw=asked.draw, tell=tell)
         if found is not None:
-            return found
+            return found if isinstance(found, Partitions) else asked_about(found)
     elif value is not None or path_like(data):
         msg = "mask and absent are for arrays; a table has rows for what is known. Leave them out."
         raise ValueError(msg)
@@ -157,12 +168,14 @@ def _in_memory(
 ) -> Completion:
     modes = when.modes(given)
     data = given if when.horizon is None else longer(given, modes[0], when.horizon)
-    folding = None if fold is None else fold_of(data, fold)
+    folding = fold_of_line(data) if fold is None else fold_of(data, fold)
+    if fold is None and folding is not None:  # its periods are one time axis, whether asked for or not
+        modes = (folding.mode,)
     obs = data if folding is None else folding.apply(data)
     recipe = when.told(recipe, modes, folding)
     ask(recipe.memory(obs), f"method {recipe.name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
     with warnings.catch_warnings():
-        if when.horizon is not None:  # slices without an entry are what was asked for
+        if when.horizon is not None or only_mode(data) is not None:  # asked for; of one series, what its gaps are
             warnings.filterwarnings("ignore", message=r"\d+ slices? ha(ve|s) no observed", category=DataWarning)
         done = _completed(obs, recipe, run, error_bars)
     done = done if folding is None else done.unfolded(data, folding.mode, folding.codes)
@@ -209,7 +222,7 @@ def _name(method: Any, effort: Any) -> str:
 
 
 def _completed(obs: Observations, recipe: Method, run: Run, error_bars: float | None) -> Completion:
-    """The run itself, on data of a tame magnitude."""
+    """The run itself, on data scaled to a magnitude whose squares are finite."""
     power = power_of(obs)
     tame = divided(obs, power) if power else obs
     done = recipe.complete(tame, run) if error_bars is None else complete_with_bars(tame, recipe, run, error_bars)
@@ -222,7 +235,8 @@ def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -
     for key in settings:
         if key not in known:
             among = f"must be among {', '.join(known)}" if known else "must be left out: it has none"
-            msg = f"settings of method {name!r} {among}; got {key!r}.{did_you_mean(key, [*known, *own])}"
+            hint = did_you_mean(key, ["mask", *known, *own]).replace("'mask'?", "'mask'? True = observed.")
+            msg = f"settings of method {name!r} {among}; got {key!r}.{hint}"
             raise TypeError(msg)
     smooth = settings.get("smooth")
     if smooth is not None and not isinstance(smooth, Mapping) and not cls.learns_smooth:

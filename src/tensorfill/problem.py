@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from tensorfill.kernels.base import Layout
 from tensorfill.kernels.choose import make_layout
 from tensorfill.models import CP, MODELS, Model
 from tensorfill.numerical.base import PRIORS, NumericalPrior
+
+if TYPE_CHECKING:
+    from tensorfill.kernels.dense import DenseLayout
 
 Array = NDArray[Any]
 
@@ -43,6 +46,7 @@ class Problem:
     tensorspace : prior on the whole X (dense layout only), or None
     layout : "auto", "dense" or "sampled"
     dtype : working precision; by default that of the observed values
+    quiet : no warnings about the data: for problems made from one that has warned already
     model : the low-rank form of X, its name
 
     "Factors" are the parameters of the model, a list of matrices: of CP one (I_n, R) for each mode, see `models.base`.
@@ -55,7 +59,7 @@ class Problem:
     tensorspace: TensorSpacePrior | None = None
     layout: str = "auto"
     dtype: Any = None
-    quiet: bool = False  # no warnings about the data: for problems made from one that has warned already
+    quiet: bool = False
     model: str = "cp"
 
     def __post_init__(self) -> None:
@@ -124,7 +128,7 @@ class Problem:
         """The objective; inf where a constraint is broken. `smooth_in`: leave out that mode's non-smooth prior."""
         if self.tensorspace is None:
             return self.value_given(self.kernel.predict(factors), factors, smooth_in)
-        X = self.kernel.full(factors)  # type: ignore[attr-defined]
+        X = self._dense.full(factors)
         return self.value_given(X.reshape(-1)[self.observations.flat], factors, smooth_in) + self.tensorspace.value(X)
 
     def value_given(self, x: Array, factors: Sequence[Array], smooth_in: int | None = None) -> float:
@@ -142,7 +146,7 @@ class Problem:
             total, grads = self.kernel.value_and_pullback(self.entrywise, factors)
         else:
             total, Y = self._dense_gradient(factors)
-            grads = self.kernel.pullback_full(Y, factors)  # type: ignore[attr-defined]
+            grads = self._dense.pullback_full(Y, factors)
         return total + self._l2(factors), self._add_smooth(grads, factors)
 
     def _add_smooth(self, grads: list[Array], factors: Sequence[Array]) -> list[Array]:
@@ -159,7 +163,7 @@ class Problem:
             grad = self.kernel.pullback(g, factors, mode)
         else:
             total, Y = self._dense_gradient(factors)
-            grad = self.kernel.pullback_full(Y, factors)[mode]  # type: ignore[attr-defined]
+            grad = self._dense.pullback_full(Y, factors)[mode]
         p = self.interelement.get(mode)
         if p is not None and p.smooth is not None:
             grad = grad + p.smooth.grad(factors[mode])
@@ -184,10 +188,11 @@ class Problem:
 
     def _dense_gradient(self, factors: Sequence[Array]) -> tuple[float, Array]:
         """L1 + L3 and their derivative in every entry of X, full shape."""
-        X = self.kernel.full(factors)  # type: ignore[attr-defined]
+        X = self._dense.full(factors)
         flat = self.observations.flat
         total, g = self.entrywise(0, len(flat), X.reshape(-1)[flat])
-        extra, Y = self.tensorspace.value_and_grad(X)  # type: ignore[union-attr]
+        assert self.tensorspace is not None
+        extra, Y = self.tensorspace.value_and_grad(X)
         Y.reshape(-1)[flat] += g  # coordinates are unique, so += is safe
         return total + extra, Y
 
@@ -203,6 +208,11 @@ class Problem:
         nll = self.prior.nll(self.t, x)
         return float((nll if self.w is None else nll * self.w).sum(dtype=np.float64))
 
+    def slopes(self, x: Array) -> Array:
+        """w grad at every observation, given its model value: Y of Eq. 12 (ydef) without the loss."""
+        g = self.prior.grad(self.t, x)
+        return g if self.w is None else g * self.w
+
     # --- parts --------------------------------------------------------------------------------------------------
 
     @property
@@ -212,6 +222,7 @@ class Problem:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Of the tensor, (I_1, ..., I_N)."""
         return self.observations.shape
 
     def bounds(self, mode: int) -> tuple[float, float]:
@@ -235,6 +246,11 @@ class Problem:
         """The layout in use."""
         layout = "dense" if self.tensorspace is not None else self.layout
         return self._layout(layout)
+
+    @property
+    def _dense(self) -> DenseLayout:
+        """The layout in use, which is the dense one where there is a tensor-space prior."""
+        return cast("DenseLayout", self.kernel)
 
     def _layout(self, name: str) -> Layout:
         columns = max(c for _, c in self.parameter_shapes)

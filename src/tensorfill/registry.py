@@ -17,7 +17,9 @@ T = TypeVar("T")
 # What people from elsewhere call things
 ALSO = {"gaussian": "normal", "gauss": "normal", "counts": "poisson", "count": "poisson", "binary": "bernoulli"}
 ALSO |= {"logistic": "bernoulli-logit", "iterations": "max_iter", "n_iter": "max_iter", "epochs": "max_iter"}
-ALSO |= {"random_state": "seed", "n_components": "rank"}
+ALSO |= {"random_state": "seed", "n_components": "rank", "timeout": "seconds", "max_time": "seconds"}
+ALSO |= {"missing": "mask", "missing_mask": "mask", "observed": "mask", "known": "mask", "period": "fold"}
+ALSO |= {"forecast": "horizon", "confidence": "error_bars"}
 
 
 def did_you_mean(name: str, options: list[str]) -> str:
@@ -58,7 +60,7 @@ class Registry(Generic[T]):
                 names = [n for n in self._items if n != name]
                 names.insert(at, name)
                 self._items = {n: self._items[n] for n in names}
-            cls.name = name  # type: ignore[attr-defined]
+            cls.name = name  # type: ignore[attr-defined]  # classes of all registries have one
             return cls
 
         return add
@@ -164,7 +166,7 @@ class Settings:
 
     def __new__(cls, *given: Any, **named: Any) -> Self:
         """Check what `__init__` is about to be given."""
-        fields = {f.name: str(f.type) for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
+        fields = {f.name: str(f.type) for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]  # of subclasses
         for name, value in {**dict(zip(fields, given, strict=False)), **named}.items():
             if name in fields:
                 check_setting(name, value, fields[name])

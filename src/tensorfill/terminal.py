@@ -14,7 +14,7 @@ from tensorfill._command import leave
 OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
-class Problem(Exception):
+class UserError(Exception):
     """A sentence for the user and the exit code that goes with it."""
 
     def __init__(self, sentence: str, code: int) -> None:
@@ -23,23 +23,23 @@ class Problem(Exception):
 
 
 @contextmanager
-def as_problem(code: int) -> Iterator[None]:
-    """Sentences of the library (and of a full memory or disk) become a Problem."""
+def as_user_error(code: int) -> Iterator[None]:
+    """Sentences of the library (and of a full memory or disk) become a UserError."""
     from tensorfill.data.files import FileError
     from tensorfill.data.formats.output import reason
 
     try:
         yield
-    except Problem:
+    except UserError:
         raise
     except OSError as error:
         where = f"cannot use {error.filename}: " if error.filename else ""
         msg = f"{where}{reason(error)}."
-        raise Problem(msg, BAD_DATA) from error
+        raise UserError(msg, BAD_DATA) from error
     except MemoryError as error:
-        raise Problem(str(error) or "there is not enough memory for this tensor.", BAD_DATA) from error
+        raise UserError(str(error) or "there is not enough memory for this tensor.", BAD_DATA) from error
     except (FileError, ValueError, TypeError, ImportError) as error:
-        raise Problem(str(error), code) from error
+        raise UserError(str(error), code) from error
 
 
 STOPPED: list[int] = []  # the signals that stopped this run, in order; Ctrl-C is not among them
@@ -77,7 +77,7 @@ def ended(code: int) -> int:
 
 @contextmanager
 def noting(*kinds: type[Warning]) -> Iterator[list[str]]:
-    """A list that what is warned of inside goes into, each once; other warnings are not for the user."""
+    """A list that collects the warnings of these kinds given inside, each once; other warnings are dropped."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -9,10 +9,12 @@ from PIL import Image
 
 pytest.importorskip("starlette", reason="the extra [app] is not installed")
 from tensorfill.app.choice import Choice, command, python, stem
+from tensorfill.app.describe import peek
 from tensorfill.app.desk import Desk
 from tensorfill.cli import main as cli
+from tensorfill.data.files import read
 from tensorfill.data.formats.long import guess_columns
-from tensorfill.terminal import Problem
+from tensorfill.terminal import UserError
 
 RNG = np.random.default_rng(3)
 
@@ -48,6 +50,13 @@ def test_what_a_table_is(desk, tmp_path):
     assert seen["peek"]["columns"] == list("abcdef")
     assert seen["peek"]["cells"][1][2] is None
     assert (tmp_path / "given.png").exists()
+
+
+def test_hours_in_the_margin_are_told_apart(tmp_path):
+    """They were shortened in their middle: 2024-01-01…00:00, all of them."""
+    rows = "".join(f"2024-01-01 {hour:02d}:00:00,{hour},{2 * hour}\n" for hour in range(8))
+    (tmp_path / "hours.csv").write_text("time,a,b\n" + rows)
+    assert peek(read(tmp_path / "hours.csv"))["rows"][:2] == ["2024-01-01 00:00", "2024-01-01 01:00"]
 
 
 def test_what_may_mean_missing_is_asked(desk, tmp_path):
@@ -171,7 +180,7 @@ def test_a_result_in_every_format_it_fits(desk, tmp_path):
         written = desk.write(name, str(tmp_path))
         assert (tmp_path / written["name"]).stat().st_size > 0
     assert "<details" in (tmp_path / desk.details(str(tmp_path))["path"]).read_text()
-    with pytest.raises(Problem, match="no error bars"):
+    with pytest.raises(UserError, match="no error bars"):
         desk.write("error-bars", str(tmp_path))
 
 

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from tensorfill.app.rooms import Limits, plain_name
 from tensorfill.app.serve import hosts, listening
 from tensorfill.app.server import build
-from tensorfill.terminal import Problem
+from tensorfill.terminal import UserError
 
 TOKEN = "a-key-that-nobody-guesses"
 PORT = 4321
@@ -116,7 +116,7 @@ def test_it_listens_on_loopback_alone():
     with listening(0) as sock:
         assert sock.getsockname()[0] == "127.0.0.1"
         taken = sock.getsockname()[1]
-        with pytest.raises(Problem, match=f"port {taken} cannot be used"):
+        with pytest.raises(UserError, match=f"port {taken} cannot be used"):
             listening(taken)
         with listening(None) as other:
             assert other.getsockname()[1] != taken

@@ -139,7 +139,7 @@ def check(done: tfl.Completion, data: Any) -> None:
     if answer.dtype.kind == "f" and not np.isfinite(answer).all():
         raise Wrong("an answer that is not finite")
     if isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray) and data.dtype.kind == "f":
-        known = done.observations.mask
+        known = done.observations.mask.reshape(answer.shape)  # a series is a table of one column
         if not np.array_equal(answer[known], np.asarray(data)[known].astype(answer.dtype)):
             raise Wrong("observed entries changed")
     str(done), repr(done), done.status.sentence

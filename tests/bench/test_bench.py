@@ -697,6 +697,7 @@ def test_all_of_the_paper(folder, tmp_path, monkeypatch):
     assert text.count("data:image/png;base64,") == 4
     assert "Not run yet" not in text
     assert "33.89" in text  # print, beside ours
+    assert "no figure here is a result" in text
     seeds = [(r["method"], r["seed"]) for r in lines(tmp_path / "quick" / "table1" / "table1.csv")]
     assert seeds == [("sptc", "0"), ("auto", "0"), ("auto", "1")]
     second, _ = whole.run(folder, tmp_path, seconds=0.2, **given)
@@ -711,9 +712,9 @@ def test_how_far_from_print():
     head, table = whole_page.distances(layout.arrange(rows))
     assert head[:5] == ["method", "cells", "mean difference", "mean distance", "within 0.3 dB"]
     assert table == [
-        ["HaLRTC", "1", "+0.00", "0.00", "1 of 1", "+0.00, house 60 %", "a completion"],
-        ["HaLRTC", "1", "+10.00", "10.00", "0 of 1", "+10.00, house 99 %", "nothing"],
-        ["SPTC", "3", "-3.41", "3.55", "2 of 3", "-10.24, house 99 %", "a completion"],
+        ["HaLRTC", "1", "+0.00", "0.00", "1 of 1", "+0.00, house 60 %", "completed"],
+        ["HaLRTC", "1", "+10.00", "10.00", "0 of 1", "+10.00, house 99 %", "left empty"],
+        ["SPTC", "3", "-3.41", "3.55", "2 of 3", "-10.24, house 99 %", "completed"],
     ]
 
 

@@ -1,6 +1,7 @@
 """bench growth: its data, one point, slopes and the figure."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,6 +38,14 @@ def test_a_point_is_measured_and_drawn(tmp_path, monkeypatch):
         rows = list(csv.DictReader(file))
     assert [r["observations"] for r in rows] == ["500", "2000"]
     assert (tmp_path / "out" / "growth.png").stat().st_size > 10_000
+    # what is measured is not measured again, and other axes join it
+    more = [wanted[0], Point("rank", 500, 3, (50, 40, 6))]
+    monkeypatch.setattr(growth, "measured", lambda p: replace(p, read_seconds=1, gradient_seconds=2, sweep_seconds=3))
+    both = growth.run(tmp_path / "out", more, told.append)
+    assert both[0] == done[0]
+    assert told == [*done, both[1]]
+    assert [p.key for p in growth.read(tmp_path / "out" / "growth.csv")] == [p.key for p in (*wanted, more[1])]
+    assert growth.run(tmp_path / "out", more[:1], again=True)[0].sweep_seconds == 3
 
 
 def test_traffic_by_the_formula():

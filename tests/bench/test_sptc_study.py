@@ -58,7 +58,7 @@ def test_distances_are_those_to_print():
 
 
 def test_what_cannot_be_varied_is_named(folder, tmp_path):
-    with pytest.raises(ValueError, match="--only must be among none, start, alpha, rho, epsilon, order; got 'rhoo'"):
+    with pytest.raises(ValueError, match="--only must be among none, epsilon, start, alpha, rho, order; got 'rhoo'"):
         study.run(folder, tmp_path, ["house"], only=["rhoo"])
 
 

@@ -14,6 +14,7 @@ from tensorfill.choose.candidates.together import Together, correlations, wander
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import look
 from tensorfill.methods.base import Run
+from tensorfill.methods.bayes import Bayes
 from tensorfill.result.answer import unpack
 
 
@@ -210,3 +211,24 @@ def test_what_is_folded_costs_what_folded_data_cost(rank):
     obs = tfl.observe(T)
     told = PosteriorMean(rank=rank, fold=(0, 12)).step_cost(look(obs))
     assert told == pytest.approx(PosteriorMean(rank=rank).step_cost(look(folded(obs, 0, 12))))
+
+
+@pytest.mark.parametrize("name", ["columns", "rows"])
+def test_a_row_of_which_nothing_is_known_is_told_by_the_means(name):
+    """Hours x stations x (temperature, pressure): an hour's pressure that no station has is near other pressures."""
+    rng = np.random.default_rng(0)
+    T = np.array([15.0, 1013.0]) + rng.normal(size=(40, 1, 2)) * [3.0, 5.0] + 0.1 * rng.normal(size=(40, 3, 2))
+    truth = T[20, :, 1].copy()
+    T[rng.random(T.shape) < 0.1] = np.nan
+    T[20, :, 1] = np.nan
+    obs = tfl.observe(T)
+    found = CANDIDATES[name](columns=(1,), dim="station").fit(obs, look(obs), Run(0)).answer.full()
+    assert np.abs(found[20, :, 1] - truth).max() < 30
+
+
+def test_the_posterior_is_first_tried_as_bayes_would_draw_it():
+    """Of its rank and in its unit: of fewer components or in another unit it was up to a sixth worse on counts."""
+    counts = np.random.default_rng(0).poisson(40.0, (8, 7, 6)).astype(float)
+    counts[0, 0, 0] = np.nan
+    first = next(PosteriorMean.search(look(tfl.observe(counts)), Given()))
+    assert (first.rank, first.transform, first.draws) == (None, Bayes.transform, Bayes.draws)

@@ -11,6 +11,7 @@ from tensorfill.choose import contest as contest_module
 from tensorfill.choose.auto import ALWAYS
 from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.candidates.base import Late
+from tensorfill.choose.candidates.posterior import TRIAL
 from tensorfill.choose.contest import Contest, ends
 from tensorfill.choose.folds import loss_weights
 from tensorfill.choose.given import Given
@@ -266,7 +267,8 @@ def test_the_best_of_a_light_family_goes_on_whatever_the_opening_folds_say(monke
 
 def test_data_without_a_gap_come_back_at_once():
     T = series(7)[0]
-    done = tfl.complete(T)
+    with pytest.warns(tfl.DataWarning, match="nothing is missing"):
+        done = tfl.complete(T)
     np.testing.assert_array_equal(done.completed, T)
     assert done.status is tfl.Status.NOTHING_MISSING
     assert done.status.ok
@@ -305,13 +307,15 @@ def test_parts_of_a_blend_share_what_is_left_of_the_time(limit, contest, monkeyp
     now, asked = clock(monkeypatch), []
 
     class Slow:
+        label = "slow"
+
         def fit(self, obs, facts, run):
             asked.append(run.seconds)
             now[0] += 8.0
             return entries[0].fitted
 
-    monkeypatch.setattr(answer, "_sharing", lambda contest, decision: [Slow(), Slow(), Slow()])
-    decision = blend.Decision(entries, np.full((len(GAPS), 3), 1 / 3))
+    slow = tuple(replace(e, candidate=Slow()) for e in entries)
+    decision = blend.Decision(slow, np.full((len(GAPS), 3), 1 / 3))
     done = answer.from_contest(contest, decision, Run(0, seconds=limit), "auto")
     assert asked == pytest.approx([10.0, 11.0, 14.0] if limit == 30 else [10 / 3, 1.0])
     assert (done.status is tfl.Status.TIME) == (limit == 10)
@@ -357,15 +361,25 @@ def test_a_second_round_cut_short_is_judged_by_the_first():
     assert all(contest.whole(e) for e in contest.entries)
 
 
-def test_a_mean_of_draws_takes_no_longer_than_the_trials_did(contest, monkeypatch):
-    entry = next(e for e in contest.entries if e.candidate.name == "posterior")
-    dear = replace(entry, candidate=replace(entry.candidate, rank=80))
-    monkeypatch.setattr(contest, "budget", dear.candidate.cost(contest.facts) / 2)
-    for entries in ((dear,), (entry, dear)):
-        parts = answer._sharing(contest, blend.Decision(entries, np.ones((len(GAPS), len(entries)))))
-        assert sum(part.cost(contest.facts) for part in parts) < 1.01 * contest.budget
-    monkeypatch.setattr(contest, "budget", 2 * dear.candidate.cost(contest.facts))
-    assert answer._sharing(contest, blend.single(dear)) == [dear.candidate]
+def test_a_leader_tried_with_few_draws_is_tried_with_more(monkeypatch):
+    """By one short chain the mean of several has too small a part in a blend."""
+    rng = np.random.default_rng(0)
+    T = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(n, 3)) for n in (20, 18, 16))) + rng.normal(size=(20, 18, 16))
+    T[rng.random(T.shape) < 0.1] = np.nan
+    monkeypatch.setitem(contest_module.BUDGET, "normal", 0.1)
+    contest = held(T, candidates=("posterior",))
+    assert len(contest.folds) == 1
+    longest = max(contest.entries, key=lambda e: e.trial.draws)
+    assert min(e.trial.draws for e in contest.entries) >= TRIAL
+    assert longest.trial.draws > 2 * max(e.trial.draws for e in contest.entries if e is not longest)
+
+
+def test_of_means_of_draws_one_is_blended(contest):
+    """Two posteriors would share the time in which one is drawn from long enough."""
+    posterior = next(e for e in contest.entries if e.candidate.name == "posterior")
+    other = replace(posterior, candidate=replace(posterior.candidate, rank=10))
+    rest = [e for e in contest.ranking() if e.candidate.name != "posterior"][:2]
+    assert blend.partners([rest[0], posterior, other, rest[1]]) == [rest[0], posterior, rest[1]]
 
 
 def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, monkeypatch):
@@ -380,6 +394,16 @@ def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, mon
     for budget, kept in ((2.0, [0, 1]), (0.5, [0])):  # it saves less than CLEARLY, but more than a trifle
         monkeypatch.setattr(contest, "budget", budget)
         assert blend.worth_their_fit(contest, [best, other], P, np.array([1.0, 0.0])) == kept
+
+
+def test_the_best_alone_stays_in_the_blend_however_dear(contest):
+    """Its trial was shorter than its last fit will be; what others make up for here they do not there."""
+    truth, judges = contest.truth, contest.judges
+    cheap = next(e for e in contest.ranking() if e.candidate.name != "posterior")
+    dear = next(e for e in contest.entries if e.candidate.name == "posterior")
+    entries = [replace(e, parts=(truth + 0.1,)) for e in (dear, cheap)]
+    P = np.stack([e.predictions[judges] for e in entries], axis=1)
+    assert blend.worth_their_fit(contest, entries, P, np.ones(2))[0] == 0
 
 
 def test_of_two_alike_that_cost_the_same_the_better_one_stays(contest, monkeypatch):

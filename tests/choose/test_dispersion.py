@@ -79,3 +79,18 @@ def test_both_are_tried_on_counts_alone() -> None:
     assert (first.scattered, second.scattered, second.rank) == (False, True, first.rank)
     assert LowRank.first(facts, Given()) == 2
     assert LowRank.first(facts, Given(prior="poisson")) == 1
+
+
+def test_it_is_found_out_once_for_the_same_observations(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts, _ = drawn(3.0)
+    obs = Observations.from_dense(counts.astype(float), np.random.default_rng(0).random(counts.shape) < 0.5)
+    facts, asked = look(obs), []
+    monkeypatch.setattr(
+        "tensorfill.choose.candidates.low_rank.dispersion", lambda *args: asked.append(1) or dispersion(*args)
+    )
+    first = [LowRank(Given(), rank, scattered=True).fit(obs, facts, Run()) for rank in (2, 3)]
+    assert len(asked) == 1
+    again = Observations.from_dense(counts.astype(float), np.random.default_rng(0).random(counts.shape) < 0.5)
+    alone = LowRank(Given(), 3, scattered=True).fit(again, facts, Run())  # it does not matter what was fitted before
+    assert len(asked) == 2
+    np.testing.assert_array_equal(first[1].answer.at(obs.indices[:50]), alone.answer.at(obs.indices[:50]))

@@ -16,7 +16,9 @@ from tensorfill.interelement import continuation
 from tensorfill.interelement.continuation import continued
 from tensorfill.interelement.pyramid import coarse_to_fine
 from tensorfill.interelement.selfsimilarity import SelfSimilarity
-from tensorfill.result.record import Status
+from tensorfill.result.answer import Filled
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import History, Row, Status
 
 
 def scene(H=104, W=110):
@@ -98,6 +100,31 @@ def test_a_large_picture_is_as_good_and_its_seams_no_worse(small_is_large, monke
     monkeypatch.setattr(large, "LARGE", 10**9)
     whole = np.asarray(tfl.complete(T, mask=M, passes=2, rank=12).estimate, dtype=float)
     assert off[~M].mean() < 1.2 * np.mean((whole - T)[~M] ** 2)
+
+
+def test_the_error_told_is_that_of_the_whole_picture(small_is_large, monkeypatch):
+    """And not of the windows that are tried first: here nothing but the middle of each quarter is smooth."""
+    monkeypatch.setattr(large, "SPARE", 0.0)
+    y, x = np.mgrid[0:160, 0:160]
+    rough = np.maximum(np.abs(x % 80 - 40), np.abs(y % 80 - 40)) > 22
+    T = np.rint(128 + 20 * np.sin((x + y) / 30.0) + rough * 60 * np.sin(x * y / 400.0)).astype(np.uint8)[..., None]
+    M = scattered(T.shape)
+
+    def roughly(obs, recipe, run, method):
+        X = coarse_to_fine(obs.dense(0.0), obs.mask)
+        return Completion(obs, method, Status.FINISHED, History((Row(0, 0.0, np.nan),)), Filled(X), {"passes": 1})
+
+    monkeypatch.setattr(large, "complete_field", roughly)
+    monkeypatch.setattr(large, "refined", lambda done, *given, **more: done)
+    done = tfl.complete(T, mask=M, passes=1)
+    off = np.asarray(done.estimate, dtype=float) - T
+    assert np.sqrt(np.mean(off[~M] ** 2)) == pytest.approx(done.error, rel=0.15)
+
+
+def test_windows_are_tried_where_there_is_something_to_gain():
+    assert large._drawn([0.0, 1.0, 0.0, 3.0]) == [(1, 1), (3, 3)]
+    assert large._drawn([0.0] * 8) == [(0, 1), (2, 1), (4, 1), (6, 1)]
+    assert large._drawn([]) == []
 
 
 def test_the_answer_does_not_depend_on_threads_and_placeholders(small_is_large, monkeypatch):

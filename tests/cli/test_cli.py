@@ -55,17 +55,25 @@ def installed(*arguments, **options):
 
 
 QUICK = ("--max-iter", 20)
+INSTALLED = ("csv", "mat")  # read there; and read in a process of its own
 
 
-# --- every format, through the installed command ------------------------------------------------------------------
+# --- every format, two of them through the installed command --------------------------------------------------------
 
 
 def test_every_format_is_here():
     assert set(EXAMPLES) == set(FORMATS)
 
 
+def here(arguments, capfd):
+    """As `installed`, in this process, whose libraries are loaded: what it and they print is caught all the same."""
+    code = run(*arguments)
+    return subprocess.CompletedProcess(arguments, code, *(text.encode() for text in capfd.readouterr()))
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_end_to_end(name, tmp_path):
+def test_end_to_end(name, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
     ending, make, _, get, options = EXAMPLES[name]
     make(tmp_path / f"in{ending}")
     before = get(tmp_path / f"in{ending}")
@@ -75,10 +83,9 @@ def test_end_to_end(name, tmp_path):
         a for k, v in options.items() for a in (f"--{k}", ",".join(v) if isinstance(v, list) else v)
     ]  # --dims a,b --value v
     quick = ("--method", "halrtc", "--max-iter", 3)
-    done = installed(
-        *("complete", f"in{ending}", "-o", f"out{ending}", "--mask", "mask.npy", *named, *quick, "--json"),
-        cwd=tmp_path,
-    )
+    words = ("complete", f"in{ending}", "-o", f"out{ending}", "--mask", "mask.npy", *named, *quick, "--json")
+    capfd.readouterr()
+    done = installed(*words) if name in INSTALLED else here(words, capfd)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr == b""
     told = json.loads(done.stdout)
@@ -99,7 +106,7 @@ def test_end_to_end(name, tmp_path):
 def test_streams_carry_data_and_nothing_else(tmp_path):
     array = np.where(RNG.random((9, 8)) < 0.8, np.add.outer(np.arange(9.0), np.arange(8.0)) + 1, np.nan)
     np.save(tmp_path / "a.npy", array)
-    done = installed("complete", "-", "-o", "-", input=(tmp_path / "a.npy").read_bytes())
+    done = installed("complete", "-", "-o", "-", "--method", "halrtc", input=(tmp_path / "a.npy").read_bytes())
     assert (done.returncode, done.stderr) == (0, b"")
     (tmp_path / "b.npy").write_bytes(done.stdout)
     after = np.load(tmp_path / "b.npy")
@@ -166,17 +173,17 @@ def on_a_terminal(arguments, cwd, *, until=None, send=None):
 
 
 def test_a_terminal_shows_progress_and_a_summary(folder):
-    arguments = ("complete", "in.png", "--mask", "mask.png", "-o", "out.png", "--max-iter", 200)
+    arguments = ("complete", "in.png", "--mask", "mask.png", "-o", "out.png", "--max-iter", 1000)
     code, text = on_a_terminal(arguments, folder)
     assert code == 0
     assert "completing in.png" in text
-    assert "/200" in text
+    assert "/1000" in text
     assert "objective" in text
     assert " left" in text
     assert "in.png → out.png" in text
     for word in ("status", "data", "known", "method", "how good", "written"):
         assert word in text
-    code, text = on_a_terminal((*arguments, "--quiet"), folder)
+    code, text = on_a_terminal((*arguments[:-1], 2, "--quiet"), folder)
     assert (code, text.replace("\x1b[0m", "")) == (0, "")  # numba's colorama resets the terminal at its exit
 
 
@@ -185,7 +192,8 @@ def test_control_c_writes_the_best_so_far(folder):
     Image.fromarray(large).save("large.png")
     Image.fromarray(255 * known.astype(np.uint8)).save("known.png")
     arguments = ("complete", "large.png", "--mask", "known.png", "-o", "out.png", "--max-iter", 10**6)
-    code, text = on_a_terminal((*arguments, "--method", "sptc"), folder, until=b"iteration ", send=signal.SIGINT)
+    sptc = ("--method", "sptc", "--rank", 30)
+    code, text = on_a_terminal((*arguments, *sptc), folder, until=b"iteration ", send=signal.SIGINT)
     assert code == 130
     assert "tensorfill: interrupted; the best so far is in out.png." in text
     assert "Traceback" not in text
@@ -667,6 +675,18 @@ def test_bench_speed(tmp_path, monkeypatch):
 
 
 # --- the progress bar ---------------------------------------------------------------------------------------------
+
+
+def test_the_bar_says_what_is_tried():
+    from tensorfill.cli.progress import Progress
+
+    bar = Progress("completing it", None)
+    bar.reading("sorting along user", 5)
+    for error, words in ((np.nan, ""), (0.5, "off by 0.5 of the spread")):
+        bar.tried("low rank 4", error, 0.0)
+        task = bar.bar.tasks[0]
+        assert task.description == "completing it, trying"
+        assert (task.fields["iteration"], task.fields["error"]) == ("low rank 4", words)
 
 
 def test_time_left_is_the_sooner_of_two_ends():

@@ -57,15 +57,23 @@ def test_what_cannot_be_written_or_done_is_said_before_the_run(parts, capsys):
     ):
         assert run("[0-9].parquet", *arguments) != 0
         assert words in capsys.readouterr().err
-    assert run("[0-9].parquet", "-o", "all.csv", "--rank", "2") != 0
-    assert "name the entries you want with --at F" in capsys.readouterr().err
-    pd.DataFrame({"item": [3], "user": ["nobody"]}).to_csv("wanted.csv", index=False)
-    assert run("[0-9].parquet", "-o", "out.csv", "--at", "wanted.csv", "--rank", "2") != 0
-    assert "names user 'nobody', which the data do not have" in capsys.readouterr().err
     assert run("photo.png", "-o", "out.png", "--scheduler", "tcp://nowhere:1") == 2
     assert "--scheduler is for tables" in capsys.readouterr().err
     assert run("none*.parquet", "-o", "out.npz") != 0
     assert "no file has such a name" in capsys.readouterr().err
+
+
+def test_a_fit_whose_answers_cannot_be_written_is_kept_as_a_model(parts, tmp_path, capsys):
+    assert run("[0-9].parquet", "-o", "all.csv", "--rank", "2") != 0
+    said = capsys.readouterr().err
+    assert "name the entries you want with --at F" in said
+    assert "The model itself is in all.npz" in said
+    assert tfl.Completion.load("all.npz").rank == 2
+    pd.DataFrame({"item": [3], "user": ["nobody"]}).to_csv("wanted.csv", index=False)
+    (tmp_path / "out.npz").write_bytes(b"somebody's")
+    assert run("[0-9].parquet", "-o", "out.csv", "--at", "wanted.csv", "--rank", "2") != 0
+    assert "names user 'nobody', which the data do not have; leave it out.\n" in capsys.readouterr().err
+    assert (tmp_path / "out.npz").read_bytes() == b"somebody's"
 
 
 def test_a_folder_is_many_files_only_if_it_holds_tables(parts, tmp_path):

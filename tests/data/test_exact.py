@@ -87,8 +87,8 @@ def test_whole_numbers_that_floats_hold_are_taken():
         (np.array([1 + 2j, 2, 3]), "complex"),
         (np.array(["2020-01-01", "2021-01-01", "2022-01-01"], dtype="M8[D]"), "datetime64"),
         (np.array([1, 2, 3], dtype="m8[s]"), "timedelta64"),
-        (["1", "2", "3"], "<U1"),
-        ([1, 2, "x"], "U"),
+        (["1", "2", "3"], "text, '1' at index (0,)"),
+        ([1, 2, "x"], "text, 'x' at index (2,)"),
         (np.array([1, None, "x"], dtype=object), "'x'"),
     ],
 )

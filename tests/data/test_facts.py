@@ -5,6 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.data.facts import Facts, is_picture, kind_of_numbers, look
+from tensorfill.data.files import read
 from tensorfill.data.gaps import GAPS, gap_kinds, kinds_at, steps_to_known
 from tensorfill.data.likeness import period
 
@@ -113,6 +114,26 @@ def test_pictures_are_known_by_their_type_and_names():
     assert is_picture(tfl.observe(photo.astype(float), dims=("row", "column", "channel")))
     assert not is_picture(tfl.observe(rng.integers(1, 6, (40, 50)).astype(np.uint8)))  # stars
     assert not is_picture(tfl.observe(photo[:8, :8]))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "csv", "parquet", "xlsx"])
+def test_a_table_is_no_picture(kind, tmp_path):
+    """Its modes are called row and column, as those of a picture are."""
+    T = np.random.default_rng(0).normal(size=(40, 30))
+    names = [f"x{n}" for n in range(T.shape[1])]
+    table = pytest.importorskip("pandas").DataFrame(T, columns=names)
+    if kind == "polars":
+        table = pytest.importorskip("polars").DataFrame(T, schema=names)
+    if kind in ("pandas", "polars"):
+        obs = tfl.observe(table)
+    else:
+        pytest.importorskip({"csv": "csv", "parquet": "pyarrow", "xlsx": "openpyxl"}[kind])
+        path = tmp_path / f"table.{kind}"
+        getattr(table, {"csv": "to_csv", "parquet": "to_parquet", "xlsx": "to_excel"}[kind])(path, index=False)
+        obs = read(path).observations()
+    assert obs.dims == ("row", "column")
+    assert not is_picture(obs)
+    assert not is_picture(obs.subset(np.arange(obs.nnz) % 2 == 0))
 
 
 def test_what_lies_under_the_mask_changes_no_fact():

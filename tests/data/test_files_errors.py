@@ -70,7 +70,12 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
     ),
     ("a.npy", npy(np.ones((2, 2), dtype=complex)), {}, "it holds complex numbers; only real numbers can be completed."),
     ("a.npy", npy(np.array([["x", "y"]])), {}, "it holds text; only real numbers can be completed."),
-    ("a.npy", npy(np.ones(5)), {}, "it has shape (5,); a tensor needs at least two modes, e.g. days x hours."),
+    (
+        "a.npy",
+        npy(np.ones(5)),
+        {},
+        "it has shape (5,); a file needs at least two modes, e.g. days x hours; Python takes one.",
+    ),
     ("a.npy", npy(np.ones((0, 5))), {}, "it has shape (0, 5), which holds no entries."),
     ("a.npy", npy(np.full((2, 2), np.nan)), {}, "it holds no observed value: everything is missing."),
     (

@@ -53,6 +53,20 @@ def test_whole_days_are_set_aside_where_whole_days_are_missing():
     assert (per_day > 0).any(axis=1).sum() > 6  # at most stations, not at a few
 
 
+def test_runs_of_few_series_are_set_aside_as_runs():
+    """Moved, the gaps of four series meet at some time; that is no reason to set single entries aside instead."""
+    rng = np.random.default_rng(0)
+    mask = np.ones((600, 4), dtype=bool)
+    for j in range(4):
+        for start in rng.integers(0, 590, 14):
+            mask[start : start + 12, j] = False
+    mask[~mask.any(axis=1), 0] = True
+    for seed in range(3):
+        kept, aside = split_like_gaps(observed(mask), 0.15, np.random.default_rng(seed))
+        assert clustering(observed(~aside.mask))[0] > 0.7
+        assert kept.mask.any(axis=1).all()
+
+
 def test_blots_are_set_aside_where_blots_are_missing():
     _, aside = split_like_gaps(observed(MASKS["clouds"][0]), 0.1, np.random.default_rng(0))
     inverse = observed(~aside.mask)
@@ -79,7 +93,7 @@ def test_error_bars_hold_under_clouds():
     inside = []
     for seed in range(4):
         known = clouds(seed=seed)
-        done = tfl.complete(np.where(known, T, np.nan), error_bars=0.9)
+        done = tfl.complete(np.where(known, T, np.nan), error_bars=0.9, candidates=["means", "smoother"])
         low, high = done.interval
         inside.append(np.mean((low <= T) & (high >= T), where=~known))
         rim = done.bars.half[~known]

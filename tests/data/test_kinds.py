@@ -181,7 +181,7 @@ def test_what_a_table_of_polars_must_have():
         tfl.complete(frame)
     with pytest.raises(ValueError, match="every row must have a label in column 'user'; 1 have none"):
         tfl.complete(frame, dims=["user", "item"], value="stars")
-    with pytest.raises(ValueError, match=r"columns must be among .*; got 'star'"):
+    with pytest.raises(ValueError, match=r"columns of this table are user, item, stars; got 'star'"):
         tfl.complete(frame, dims=["user", "item"], value="star")
     with pytest.raises(TypeError, match="values must be numbers; column 'item' holds String"):
         tfl.complete(frame.drop_nulls(), dims=["user", "stars"], value="item")

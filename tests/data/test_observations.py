@@ -113,7 +113,7 @@ def test_dimension_names(T):
 BAD = {
     "inf": (lambda: tfl.Observations.from_dense([[1.0, np.inf]]), r"must be finite; got inf at index \(0, 1\)"),
     "nothing": (lambda: tfl.Observations.from_dense([[np.nan, np.nan]]), "at least one entry must be observed"),
-    "one mode": (lambda: tfl.Observations.from_dense([1.0, 2.0]), "at least 2 modes"),
+    "one mode": (lambda: tfl.Observations.from_coo([[0], [1]], [1.0, 2.0]), "at least 2 modes"),
     "mask shape": (lambda: tfl.Observations.from_dense(np.ones((2, 3)), np.ones((3, 2))), r"\(2, 3\).*got \(3, 2\)"),
     "mask values": (lambda: tfl.Observations.from_dense(np.ones((2, 2)), [[0, 7], [1, 1]]), "True/False"),
     "dtype": (lambda: tfl.Observations.from_dense([["a", "b"]]), "must be numbers"),
@@ -133,10 +133,13 @@ BAD = {
         r"must be numbers; got 'a'\. Mark what is missing",
     ),
     "text column": (
-        lambda: tfl.complete(pd.DataFrame({"site": ["a", "b"], "n": [1.0, 2.0]})),
-        r"column 'site' must be numbers; got 'a'\. Make labels the index, .* complete\(frame, dims=, value=\)",
+        lambda: tfl.complete(pd.DataFrame({"site": ["a", 3.0], "n": [1.0, 2.0]})),
+        r"column 'site' must be numbers; got 'a'\. Correct it, .* complete\(frame, dims=\[\.\.\.\], value=\.\.\.\)",
     ),
-    "dates": (lambda: observe(pd.DataFrame({"day": pd.to_datetime(["2024-01-01"]), "n": [1.0]})), "column 'day'"),
+    "dates": (
+        lambda: observe(pd.DataFrame({"day": pd.to_datetime(["2024-01-01"])})),
+        "the first, 'day', has Timestamp",
+    ),
     "text values": (
         lambda: tfl.Observations.from_pandas(pd.DataFrame({"a": [1], "b": [1], "v": ["x"]}), ["a", "b"], "v"),
         "column 'v' must be numbers; got 'x'",

@@ -26,7 +26,7 @@ from tensorfill.data.partitions.pieces import Columns, Piece, files_of, pieces_o
 from tensorfill.data.partitions.placed import Placed
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.partitioned import Partitioned, keeps
-from tensorfill.solvers import blockrows
+from tensorfill.solvers import blockpiece
 from tensorfill.solvers.newton import Newton, sweeps_of
 
 SHAPE = (17, 9, 5)
@@ -105,10 +105,56 @@ def test_rows_of_few_observations_are_solved_for_as_all_others(prior, ridge, rng
     start = [rng.uniform(0.2, 1.0, (n, 12)) for n in counts.shape]
     answers = []
     for share in (0.75, 0.0):
-        monkeypatch.setattr(blockrows, "FEW", share)
+        monkeypatch.setattr(blockpiece, "FEW", share)
         answers.append(sweeps_of(problem)._solve(problem, start, None, 0, damped=False))
     # without a ridge the equations themselves are off by rounding over jitter
     np.testing.assert_allclose(*answers, rtol=1e-8 if ridge else 2e-3, atol=1e-9 if ridge else 1e-3)
+
+
+@pytest.mark.parametrize("prior", ["normal", "poisson"])
+def test_steps_towards_rows_are_the_same_in_every_home(prior, rng, monkeypatch):
+    """By observations, by equations of rows too long for a cache, and by those that blocks have added up."""
+    monkeypatch.setattr(blockpiece, "STEPS_FROM", 5)
+    obs = some(rng, weighted=True)
+    settings = dict(prior=prior, dtype=np.float64, interelement=penalties(3, {2: 1.0}, 0.1), quiet=True)
+    start, states = [rng.uniform(0.5, 1.5, (n, 5)) for n in SHAPE], []
+    for size, piece in ((40, 2**15), (10**6, 2**15), (40, 8)):
+        monkeypatch.setattr(blockpiece, "PIECE", piece)
+        for parts in homes(obs, rng, size):
+            for kept in (False, True):
+                problem, solver = Partitioned.on_blocks(parts, 5, **settings, kept=kept), Newton()
+                states.append(solver.init(problem, start, rng))
+                for _ in range(3):
+                    before, states[-1] = states[-1], solver.step(problem, states[-1], rng)
+                    assert states[-1].value < before.value
+            parts.close()
+    for state in states[1:]:
+        assert state.value == pytest.approx(states[0].value, rel=1e-10)
+        for A, B in zip(state.factors, states[0].factors, strict=True):
+            np.testing.assert_allclose(np.asarray(A), np.asarray(B), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_steps_towards_rows_end_where_their_minimum_is(ridge, rng, monkeypatch):
+    """And none of them raises a row's objective; rows of no observation and of fewer than columns are among them."""
+    counts = rng.normal(2.0, 1.0, (40, 9, 7))
+    known = rng.random(counts.shape) < np.linspace(0, 0.6, 40)[:, None, None]
+    known[0] = False
+    parts = in_memory(tfl.observe(np.where(known, counts, np.nan)), Draw(0, 0))
+    problem = Partitioned.on_blocks(parts, 12, prior="normal", interelement=penalties(3, {}, ridge), quiet=True)
+    start, answers = [rng.normal(size=(n, 12)) for n in counts.shape], []
+    exact = sweeps_of(problem)._solve(problem, start, None, 0, damped=False)
+    monkeypatch.setattr(blockpiece, "STEPS_FROM", 1)
+    values = [problem.value(start)]
+    for steps in (1, 3, 200):
+        monkeypatch.setattr(blockpiece, "STEPS", steps)
+        answers.append(sweeps_of(problem)._solve(problem, start, None, 0, damped=False))
+        values.append(problem.value([answers[-1], *start[1:]]))
+    assert values == sorted(values, reverse=True)
+    assert values[-1] == pytest.approx(problem.value([exact, *start[1:]]), rel=1e-6)
+    np.testing.assert_allclose(answers[0][0], 0 if ridge else start[0][0], atol=1e-15)
+    if ridge:
+        np.testing.assert_allclose(answers[-1], exact, rtol=1e-5, atol=1e-6)
 
 
 def test_tied_and_careful_steps_in_blocks_never_raise_the_objective(rng):
@@ -226,6 +272,31 @@ def test_what_is_set_aside_follows_from_coordinates_and_seed_alone(rng):
     changed = tfl.Observations(obs.shape, obs.indices, obs.values + 1)
     assert in_memory(changed, NONE).digest != memory.digest
     disk.close()
+
+
+def test_a_label_is_not_called_empty_because_its_only_row_was_set_aside(rng):
+    obs = some(rng)
+    counts = tuple(np.array([0, *[3] * (n - 1)]) for n in SHAPE)
+    labels = {obs.dims[1]: np.array([f"item {k}" for k in range(SHAPE[1])])}
+    whole = Extract(SHAPE, obs.indices, obs.values, dims=obs.dims, whole=300, counts=counts, labels=labels)
+    assert whole.empty_slices() == [(0, 0), (2, 0)]
+
+
+def test_softer_ridges_are_tried_where_stiff_ones_stay_at_the_start(rng, monkeypatch):
+    from tensorfill.choose.given import Given
+    from tensorfill.choose.scale import RIDGES, Trials
+    from tensorfill.methods.base import Run
+
+    losses, ridges = iter([1.0, 1.0, 0.5, 0.6]), []
+
+    def fit(self, choice, start, by=0.0, *, long=False):
+        ridges.append(choice.ridge)
+        return next(losses), list(start)
+
+    monkeypatch.setattr(Trials, "fit", fit)
+    obs = some(rng, shape=(17, 19))
+    Trials(obs, tfl.Normal(), Given(), Run(seed=0)).starts(2, {})
+    np.testing.assert_allclose(np.array(ridges) / ridges[0], np.array(RIDGES) / RIDGES[0])
 
 
 def test_lots_are_even_and_differ_with_the_seed():
@@ -640,7 +711,7 @@ def test_ctrl_c_while_trying_keeps_what_the_corner_says(ratings):
             pass
 
         def tried(self, name, error, share):
-            self.heard += 1
+            self.heard += np.isfinite(error)
             if self.heard == 2:
                 raise KeyboardInterrupt
 

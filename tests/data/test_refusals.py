@@ -84,9 +84,9 @@ def test_tables_that_are_none():
     series = pd.Series([1.0, 2.0, np.nan, 4.0], index=index)
     assert "must be left out for a Series" in refused(tfl.observe, series, dims=["a", "b"])
     assert tfl.observe(series).dims == ("level0", "level1")
-    assert "got a plain index" in refused(tfl.observe, pd.Series([1.0, 2.0]))
+    assert "must be a DataFrame or a Series; got Index" in refused(tfl.observe, pd.Index([1.0, 2.0]))
     frame = pd.DataFrame({"a": [1, 2], "b": [1, 2], "v": [1.0, 2.0]})
-    assert "columns must be among" in refused(tfl.Observations.from_pandas, frame, ["a", "c"], "v")
+    assert "columns of this table are a, b, v; got 'c'" in refused(tfl.Observations.from_pandas, frame, ["a", "c"], "v")
     named = frame[["a", "b"]].rename_axis("x").rename_axis("x", axis=1)
     assert tfl.observe(named).dims == ("row", "column")
 
@@ -110,7 +110,7 @@ def test_dask_and_polars_and_sparse_that_do_not_fit():
     assert "dask input must be an array; got Bag" in refused(tfl.observe, dd.from_sequence([1, 2]))
     frame = pl.DataFrame({"a": ["x", "y"], "b": [1.0, None]})
     assert "call .collect() first" in refused(tfl.observe, frame.lazy())
-    assert "polars input must be a DataFrame" in refused(tfl.observe, frame["b"])
+    assert "polars input must be a DataFrame" in refused(tfl.observe, pl.col("b"))
     assert "none of the columns holds numbers" in refused(tfl.observe, frame[["a"]])
     from scipy.sparse import coo_array
 

@@ -22,8 +22,8 @@ from tensorfill.interelement import (
     Sum,
     TotalVariation,
     check_interelement_prior,
-    interelement_from_settings,
 )
+from tensorfill.interelement.algebra import interelement_from_settings
 
 N = 7
 EXAMPLES = [example for _, cls in INTERELEMENT.items() for example in cls.examples(N)]

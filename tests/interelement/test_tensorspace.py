@@ -9,10 +9,9 @@ from tensorfill.interelement import (
     TENSORSPACE,
     IsotropicTV,
     check_tensorspace_prior,
-    opponent,
-    tensorspace_from_settings,
 )
 from tensorfill.interelement._isotropic import ROWS_PER_TASK, Terms, any_modes, two_modes
+from tensorfill.interelement.tensorspace import opponent, tensorspace_from_settings
 
 EXAMPLES = [example for _, cls in TENSORSPACE.items() for example in cls.examples()]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import tensorfill as tfl
+from tensorfill.numerical import REAL, UNIT
 from tensorfill.result.record import Bars, History, limits
 
 
@@ -14,8 +14,8 @@ from tensorfill.result.record import Bars, History, limits
         ([-1.0, 3.0], None, (-np.inf, np.inf)),
         ([-1.0, 0.0], None, (-np.inf, 0.0)),
         ([0.0, 0.0], None, (-np.inf, np.inf)),  # nothing but zeros says nothing of a side
-        ([0.2, 0.7], tfl.UNIT, (0.0, 1.0)),
-        ([-2.0, 3.0], tfl.REAL, (-np.inf, np.inf)),
+        ([0.2, 0.7], UNIT, (0.0, 1.0)),
+        ([-2.0, 3.0], REAL, (-np.inf, np.inf)),
     ],
 )
 def test_limits_follow_the_data_and_the_prior(values, domain, ends):

@@ -60,9 +60,9 @@ def test_every_source_gives_its_labels():
     assert words(got["time"], [1]) == ["2024-03-01 01:00"]
     long = pd.DataFrame({"user": [7, 3, 7], "film": ["b", "a", "a"], "stars": [1.0, 2, 3]})
     got = labels_of(tfl.Observations.from_pandas(long, ["user", "film"], "stars"))
-    assert (words(got["user"]), words(got["film"])) == (["3", "7"], ["a", "b"])
+    assert (words(got["user"]), words(got["film"])) == (["3", "7"], ["b", "a"])
     got = labels_of(tfl.observe(long.set_index(["user", "film"])["stars"]))
-    assert words(got["film"]) == ["a", "b"]
+    assert words(got["film"]) == ["b", "a"]
     got = labels_of(tfl.observe(cube()))
     assert words(got["time"], [0, 13]) == ["2020-01", "2021-02"]
     assert labels_of(tfl.observe(gappy((4, 5)))) == {}

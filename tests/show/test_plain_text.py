@@ -32,7 +32,7 @@ def test_any_label_can_be_drawn(kind, name, tmp_path, rng):
     assert "Before" in text
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        for figure in (done.plot(labels=labels), done.plot_factors(labels=labels), done.plot_history()):
+        for figure in (done.plot(labels=labels), done.plot_factors(labels=labels)):  # a history has no labels
             figure.savefig(tmp_path / "p.png", dpi=40)  # outside of what the package set up
     if name == "price in $":
         assert name in text

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from problems import make_problem
 
 import tensorfill as tfl
+from tensorfill.bench.sptc_steps import Steps
 from tensorfill.models.init import initial_factors
 from tensorfill.result.record import Status
 from tensorfill.solvers import onestep
@@ -32,8 +33,10 @@ def khatri_rao(A, B):
     return np.stack([np.kron(A[:, r], B[:, r]) for r in range(A.shape[1])], axis=1)
 
 
-def algorithm3_sweep(T, observed, factors, alpha, rho, eps):
-    """One pass through lines 3 to 10 of Algorithm 3, with explicit unfolding and Khatri-Rao products."""
+def algorithm3_sweep(T, observed, factors, alpha, rho, eps, in_b):
+    """One pass through lines 3 to 10 of Algorithm 3, with explicit unfolding and Khatri-Rao products. Epsilon is added
+    to B, as printed, or to X.
+    """
     A = [a.copy() for a in factors]
     N = len(A)
     for n in range(N):
@@ -41,8 +44,8 @@ def algorithm3_sweep(T, observed, factors, alpha, rho, eps):
         B = others[0]
         for C in others[1:]:
             B = khatri_rao(B, C)
-        B = B + eps  # line 4 with epsilon
-        X = fold(A[n] @ B.T, n, T.shape)  # line 5
+        B = B + eps * in_b  # line 4
+        X = fold(A[n] @ B.T, n, T.shape) + eps * (not in_b)  # line 5
         Y = np.zeros(T.shape)
         Y[observed] = (X[observed] - T[observed]) / X[observed]  # line 6, Eq. (ycalc)
         S = np.zeros_like(A[n])  # line 7, Eq. (scalc)
@@ -61,7 +64,8 @@ def algorithm3_sweep(T, observed, factors, alpha, rho, eps):
 
 @pytest.mark.parametrize("shape", [(6, 5, 4), (4, 3, 5, 3)])
 @pytest.mark.parametrize("layout", ["dense", "sampled"])
-def test_onestep_is_algorithm_3(shape, layout, rng):
+@pytest.mark.parametrize("in_b", [False, True])
+def test_onestep_is_algorithm_3(shape, layout, in_b, rng):
     T = rng.poisson(8.0, shape).astype(float)
     observed = rng.random(shape) < 0.6
     factors = [rng.uniform(0.5, 1.5, (n, 4)) for n in shape]
@@ -76,10 +80,10 @@ def test_onestep_is_algorithm_3(shape, layout, rng):
         quiet=True,
     )
     expected = factors
-    solver = tfl.OneStep(alpha=1e-2, epsilon=1e-3, project=True)
+    solver = Steps(alpha=1e-2, in_b=True) if in_b else tfl.OneStep(alpha=1e-2, epsilon=1e-3, project=True)
     state = solver.init(problem, factors, rng)
     for _ in range(3):
-        expected = algorithm3_sweep(T, observed, expected, 1e-2, rho, 1e-3)
+        expected = algorithm3_sweep(T, observed, expected, 1e-2, rho, 1e-3, in_b)
         state = solver.step(problem, state, rng)
     for A, E in zip(state.factors, expected, strict=True):
         assert np.abs(A - E).max() < 1e-12 * max(1, np.abs(E).max())

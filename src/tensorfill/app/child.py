@@ -35,7 +35,7 @@ class Child:
 
     @staticmethod
     async def start() -> Child:
-        """A new one; it is told apart from the terminal's group, so that Ctrl-C there is the server's alone."""
+        """A new child, outside of the terminal's process group: Ctrl-C there reaches the server alone."""
         options: dict[str, Any] = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
         if sys.platform == "win32":
             options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
@@ -46,7 +46,7 @@ class Child:
         return Child(await asyncio.create_subprocess_exec(*command, **options, env=env, limit=LONGEST))
 
     async def ask(self, do: str, **given: Any) -> dict[str, Any]:
-        """The answer; Refused where it is none."""
+        """The answer to a question; raises Refused if the child could not do what was asked."""
         self._count += 1
         answer = self._waiting[self._count] = asyncio.get_running_loop().create_future()
         self.tell(do, number=self._count, **given)

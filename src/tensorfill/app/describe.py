@@ -14,6 +14,7 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.factwords import NUMBERS
 from tensorfill.data.files import FORMATS, Loaded
 from tensorfill.data.formats.long import dim_names
+from tensorfill.data.labels import tidy
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.sentinels import sentinels
 from tensorfill.result.answer import Filled
@@ -21,7 +22,7 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import History, Status
 from tensorfill.show import report
 from tensorfill.show.card import thumbnails
-from tensorfill.show.labels import labels_of, short
+from tensorfill.show.labels import labels_of, short, words
 from tensorfill.show.view import observed_range, picture_axes, to_rgb
 
 Array = NDArray[Any]
@@ -30,7 +31,7 @@ SIDE = 1600  # pixels of a picture to paint on
 WIDE, LOW = 640, 140  # pixels of a heat map: about so wide, at least so high
 LARGEST_SHOWN = 20_000_000  # entries of which a heat map is drawn
 ROWS, COLUMNS = 6, 7  # of a table to show
-# A colour that fills holes stands out: so large a share of the pixels, and so many times as many as are nearly so
+# A colour fills holes if it has at least this share of the pixels, and this many times as many as nearly equal colours
 HOLE_SHARE, HOLE_SPIKE, NEARLY = (0.005, 0.98), 10, 4
 
 
@@ -126,8 +127,7 @@ def peek(loaded: Loaded) -> dict[str, Any] | None:
     values, known = loaded.values[:ROWS, :COLUMNS], loaded.observed()
     names, labels = dim_names(loaded), loaded.labels or {}
     marks = [
-        [short(str(x)) for x in list(labels.get(d, range(n)))[:k]]
-        for d, n, k in zip(names, loaded.shape, values.shape, strict=True)
+        _marks(list(labels.get(d, range(n)))[:k]) for d, n, k in zip(names, loaded.shape, values.shape, strict=True)
     ]
     return {
         "corner": names[0],
@@ -139,6 +139,12 @@ def peek(loaded: Loaded) -> dict[str, Any] | None:
         ],
         "more": [n - k for n, k in zip(loaded.shape, values.shape, strict=True)],
     }
+
+
+def _marks(labels: list[Any]) -> list[str]:
+    """Labels for the margin of a table: texts shortened, moments whole, since they are told apart by their middle."""
+    at = tidy(labels)
+    return [short(x) for x in words(at)] if at.dtype.kind == "U" else words(at)
 
 
 def drawn(obs: Observations, loaded: Loaded) -> NDArray[np.uint8]:

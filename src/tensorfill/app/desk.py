@@ -34,7 +34,7 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import write_bars
 from tensorfill.result.record import Status
 from tensorfill.show.summary import leaderboard, quality
-from tensorfill.terminal import BAD_DATA, Problem, noting
+from tensorfill.terminal import BAD_DATA, UserError, noting
 
 FIRST = {"picture": ("png", "tiff", "jpeg", "npy"), "table": ("csv", "parquet", "npy"), "array": ("npy", "csv", "mat")}
 TRIAL = 20_000  # entries up to which every format is tried before it is offered; beyond, only those that refuse most
@@ -123,7 +123,7 @@ class Desk:
                 loaded = loaded.with_mask(read_mask(path, loaded.shape))
             if not loaded.observed().any():
                 msg = f"the mask leaves no known entry of {self.name}: white must mean known, black missing."
-                raise Problem(msg, BAD_DATA)
+                raise UserError(msg, BAD_DATA)
         self.mask_file = None if path is None else Path(path)
         ending = "" if path is None else Path(path).suffix
         self.mask_name = None if path is None else f"{stem(self.name)}-mask{ending}" if painted else name
@@ -139,7 +139,7 @@ class Desk:
     def _read(self) -> Loaded:
         if self.whole is None:
             msg = "there is no file here yet; open one first."
-            raise Problem(msg, BAD_DATA)
+            raise UserError(msg, BAD_DATA)
         return self.whole
 
     def _seen(self, loaded: Loaded) -> dict[str, Any]:
@@ -164,10 +164,10 @@ class Desk:
             paint = describe.paintable(self._read())
             do = "Paint over what is to be replaced, or give" if paint else "Say which value means missing, or give"
             msg = f"{self.name} has no missing entry: nothing to fill. {do} a mask."
-            raise Problem(msg, BAD_DATA)
+            raise UserError(msg, BAD_DATA)
         if self.obs.size > DENSE_LIMIT:
             msg = f"{self.name} has {self.obs.size:.2g} entries, too many for a page; use the command line with --at."
-            raise Problem(msg, BAD_DATA)
+            raise UserError(msg, BAD_DATA)
         seconds = expected_seconds(self.obs, self.facts, self.choice.effort, error_bars=self.choice.error_bars)
         return {"expected": round(seconds, 1)}
 
@@ -241,7 +241,7 @@ class Desk:
         if what == "mask":
             if self.mask_file is None:
                 msg = "there is no mask."
-                raise Problem(msg, BAD_DATA)
+                raise UserError(msg, BAD_DATA)
             return {"path": str(self.mask_file), "name": self.mask_name}
         done, loaded = self._finished()
         if what == "report":
@@ -253,7 +253,7 @@ class Desk:
         elif what == "error-bars":
             if done.bars is None:
                 msg = f"this run has no error bars; ask for them ({LEVEL:.0%} of the unknown entries) and run again."
-                raise Problem(msg, BAD_DATA)
+                raise UserError(msg, BAD_DATA)
             name = f"{stem(self.name)}-error-bars.npy"
             write_bars(str(room / name), done, loaded)
         else:

@@ -10,7 +10,7 @@ import webbrowser
 from dataclasses import dataclass
 
 from tensorfill.data.optional import attempt_import
-from tensorfill.terminal import BAD_DATA, BAD_USAGE, OK, Problem, as_problem
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, OK, UserError, as_user_error
 
 LOOPBACK = "127.0.0.1"
 USUAL = 8765  # the port where none is asked for; any free one where this is taken
@@ -28,8 +28,8 @@ class App:
         """Serve; returns the exit code when it is over."""
         if self.port is not None and not 0 <= self.port <= 65535:
             msg = f"--port must be between 0 (any free one) and 65535; got {self.port}."
-            raise Problem(msg, BAD_USAGE)
-        with as_problem(BAD_DATA):
+            raise UserError(msg, BAD_USAGE)
+        with as_user_error(BAD_DATA):
             for module in ("starlette", "uvicorn"):
                 attempt_import(module, "the page in the browser", "app")
         sock = listening(self.port)
@@ -55,7 +55,7 @@ def listening(port: int | None) -> socket.socket:
         sock.listen(64)
         return sock
     msg = f"port {port} cannot be used ({reason.lower()}); leave --port out for a free one."
-    raise Problem(msg, BAD_DATA)
+    raise UserError(msg, BAD_DATA)
 
 
 def hosts(port: int) -> set[str]:

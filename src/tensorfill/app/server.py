@@ -112,7 +112,7 @@ class Pages:
     # --- files --------------------------------------------------------------------------------------------------
 
     def room(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """A handler that is given the room of its address; there is none for another session's."""
+        """A handler that is given the room named in the address; rooms of other sessions are not found."""
 
         async def handle(request: Request) -> Response:
             room = self.house.find(request.cookies.get(SESSION, ""), request.path_params["key"])

@@ -18,7 +18,7 @@ from types import FrameType
 from typing import IO, Any
 
 from tensorfill.app.desk import Desk
-from tensorfill.terminal import BAD_DATA, Problem, as_problem
+from tensorfill.terminal import BAD_DATA, UserError, as_user_error
 
 Order = dict[str, Any]
 # {what the server says: the method of Desk that answers}; a run is checked, answered, and then done
@@ -72,15 +72,15 @@ class Worker:
             order = self.queue.get()
             do, number = order.pop("do"), order.pop("number", 0)
             try:
-                with as_problem(BAD_DATA):
+                with as_user_error(BAD_DATA):
                     answer = getattr(self.desk, ORDERS[do])(**order)
                 self.send(**{"is": "answer", "to": number}, **answer)
-            except Problem as problem:
+            except UserError as error:
                 self.send(
                     **{
                         "is": "refused",
                         "to": number,
-                        "sentence": self.desk.plain(problem.sentence),
+                        "sentence": self.desk.plain(error.sentence),
                         "more": self.desk.hints(),
                     }
                 )
@@ -94,7 +94,7 @@ class Worker:
     def fit(self) -> None:
         """The run that was checked; its news are sent as it goes."""
         try:
-            with as_problem(BAD_DATA):
+            with as_user_error(BAD_DATA):
                 try:
                     self.stoppable = True
                     self.desk.fit()
@@ -102,8 +102,8 @@ class Worker:
                 except KeyboardInterrupt:
                     self.desk.fit_in_a_hurry()
                 self.send(**{"is": "done"}, **self.desk.told())
-        except Problem as problem:
-            self.send(**{"is": "failed", "sentence": self.desk.plain(problem.sentence)})
+        except UserError as error:
+            self.send(**{"is": "failed", "sentence": self.desk.plain(error.sentence)})
         except Exception as error:
             self.send(**{"is": "failed", "sentence": mistake(error)})
         finally:

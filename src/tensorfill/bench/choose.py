@@ -146,7 +146,7 @@ def problem(name: str, gaps: str, draw: int = 0, places: Places = Places()) -> t
 
 
 def incomplete(data: DataSet, hidden: Mask) -> tuple[Array, Mask]:
-    """(values, mask) as a user has them: zeros in the gaps, so that nobody could ever see the truth."""
+    """(values, mask) as a user has them: zeros in the gaps, so that no method can see the truth."""
     mask = data.known & ~hidden
     return np.where(mask, data.values, 0).astype(data.values.dtype), mask
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tensorfill.bench.cells import Progress, Report
-from tensorfill.terminal import BAD_USAGE, INTERRUPTED, Problem, as_problem, clock
+from tensorfill.terminal import BAD_USAGE, INTERRUPTED, UserError, as_user_error, clock
 
 T = TypeVar("T")
 
@@ -64,11 +64,11 @@ class Bar:
 def carry_out(what: str, out: str, work: Callable[[Bar], T]) -> T:
     """Run with a bar; what goes wrong is one sentence, and Ctrl-C loses nothing that was finished."""
     try:
-        with as_problem(BAD_USAGE), Bar(what) as bar:
+        with as_user_error(BAD_USAGE), Bar(what) as bar:
             return work(bar)
-    except Problem as problem:
-        typer.echo(f"tensorfill: {problem.sentence}", err=True)
-        raise typer.Exit(problem.code) from problem
+    except UserError as error:
+        typer.echo(f"tensorfill: {error.sentence}", err=True)
+        raise typer.Exit(error.code) from error
     except KeyboardInterrupt:
         typer.echo(f"tensorfill: stopped. What is finished is in {out}; the same command goes on from there.", err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -27,7 +27,7 @@ Array = NDArray[Any]
 COLUMNS = ("data", "missing_percent", "method", "psnr", "error", "seconds")
 RATES = {"indian pines": (80.0, 90.0, 95.0, 99.0), "carphone": (80.0, 95.0)}
 OTHERS = ("t-svd", "halrtc", "lrtc-tnn", "t-ctv", "spc-qv")
-FRAMES = 24
+FRAMES = 24  # of the video, from its start
 
 
 def indian_pines() -> Array:

@@ -22,10 +22,13 @@ import numpy as np
 
 from tensorfill.bench import growth_data
 from tensorfill.data.atomic import replacing
+from tensorfill.data.formats import FileError
 
-LONGEST = (100_000, 50_000, 1_000)
+LONGEST = (100_000, 50_000, 1_000)  # shape of the data along the axes that do not vary it
 FROM = 1_000_000  # observations from which on slopes are fitted: below, what does not grow with them weighs in
 TIMES = ("read_seconds", "gradient_seconds", "sweep_seconds")
+AXES = ("observations", "rank", "length", "order", "workers")
+TEXTS = ("axis", "shape")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ class Point:
     gradient_formula_mb: float | None = None
     sweep_mb: float | None = None
     sweep_formula_mb: float | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What was asked for."""
+        return self.axis, self.observations, self.rank, self.shape, self.workers
 
     @property
     def x(self) -> float:
@@ -70,20 +78,50 @@ def points(most: float, rank: int, axes: Sequence[str], workers: Sequence[int]) 
     return [p for p in out if p.axis in axes]
 
 
-def run(out_dir: str | Path, wanted: Sequence[Point], tell: Callable[[Point], None] | None = None) -> list[Point]:
-    """Measure every point, write growth.csv after each, then growth.png; returns them."""
-    target, done = Path(out_dir) / "growth.csv", []
+def run(
+    out_dir: str | Path,
+    wanted: Sequence[Point],
+    tell: Callable[[Point], None] | None = None,
+    *,
+    again: bool = False,
+) -> list[Point]:
+    """Measure the points that growth.csv does not have (all with `again`), write it after each, then growth.png of all
+    that it has; returns those that were wanted.
+    """
+    target = Path(out_dir) / "growth.csv"
     target.parent.mkdir(parents=True, exist_ok=True)
+    done = {} if again else {p.key: p for p in read(target)}
     for point in wanted:
-        done.append(measured(point))
+        if point.key in done:
+            continue
+        done[point.key] = measured(point)
         with replacing(target, "w") as file:
             writer = csv.DictWriter(file, [f.name for f in fields(Point)], lineterminator="\n")
             writer.writeheader()
-            writer.writerows(asdict(p) | {"shape": "x".join(map(str, p.shape))} for p in done)
+            writer.writerows(asdict(p) | {"shape": "x".join(map(str, p.shape))} for p in done.values())
         if tell is not None:
-            tell(done[-1])
-    draw(done, Path(out_dir) / "growth.png")
-    return done
+            tell(done[point.key])
+    draw(sorted(done.values(), key=lambda p: (AXES.index(p.axis), p.x)), Path(out_dir) / "growth.png")
+    return [done[p.key] for p in wanted]
+
+
+def read(path: Path) -> list[Point]:
+    """What an earlier run measured."""
+    if not path.exists():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    names = [f.name for f in fields(Point)]
+    if any(list(row) != names for row in rows):
+        msg = f"{path} must have the columns {','.join(names)}; got others. Use another folder."
+        raise FileError(msg)
+    whole = {"observations", "rank", "workers"}
+    out = []
+    for row in rows:
+        given: dict[str, Any] = {n: int(v) if n in whole else float(v) for n, v in row.items() if v and n not in TEXTS}
+        shape = tuple(int(n) for n in row["shape"].split("x"))
+        out.append(Point(**given, axis=row["axis"], shape=shape))
+    return out
 
 
 def measured(point: Point) -> Point:

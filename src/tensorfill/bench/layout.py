@@ -234,13 +234,13 @@ def fragment(table: Table) -> str:
     ]
     notes = "".join(f"<li id=note{k}>{escape(note)}</li>" for k, note in enumerate(table.notes, 1))
     about = " ".join(map(escape, (_seeds(table), *table.remarks)))
-    doubtful = f"<h2>Doubtful figures in the paper</h2><ol>{notes}</ol>" if notes else ""
+    doubtful = f"<h3>Doubtful figures in the paper</h3><ol>{notes}</ol>" if notes else ""
     return "\n".join(
         [
             f"<p>{escape(MEANING)}</p>\n<p>{about}</p>",
             f'<div class="wide"><table>\n<thead><tr><th></th><th></th>{heads}</tr></thead>\n<tbody>',
             *body,
-            f"</tbody></table></div>\n{doubtful}\n<h2>Averages: SSIM, seconds</h2>",
+            f"</tbody></table></div>\n{doubtful}\n<h3>Averages: SSIM, seconds</h3>",
             f'<div class="wide"><table>\n<thead><tr><th></th>{heads}</tr></thead>\n<tbody>',
             *aside,
             "</tbody></table></div>",

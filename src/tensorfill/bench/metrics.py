@@ -12,7 +12,7 @@ from tensorfill.show import view
 Array = NDArray[Any]
 
 WINDOW, SIGMA = 11, 1.5  # Wang, Bovik, Sheikh and Simoncelli 2004
-K1, K2 = 0.01, 0.03
+K1, K2 = 0.01, 0.03  # of the same paper
 
 
 def peak_of(truth: Array) -> float:

@@ -58,7 +58,7 @@ def find(folder: str | Path) -> dict[str, Path]:
 
 
 def load(path: str | Path, name: str | None = None) -> Picture:
-    """One picture, refused with a sentence where it is none."""
+    """One picture; a file that is none is refused with a sentence."""
     loaded = read(path)
     truth = loaded.values
     fits = truth is not None and (truth.ndim == 2 or (truth.ndim == 3 and truth.shape[2] in (1, 3)))

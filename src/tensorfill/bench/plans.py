@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAPER_ALPHA = 3e-4  # the last that works, Figure 4
-PAPER_SIZE = 256 * 256 * 3
+PAPER_SIZE = 256 * 256 * 3  # entries of a usual picture of the paper
 RATE = 60.0  # Figures 3 and 4: house with 60 % missing
 
 

@@ -113,7 +113,7 @@ def picture(quick: bool) -> list[Row]:
         [lambda: problem.value_and_grad(factors), lambda: (A @ B_t, Y @ B, Y_t @ A)], repeats=5 if quick else 200
     )
     return [
-        at_most(f"picture: value and gradient vs bare products ({problem.kernel.name})", 2.0, ours / bare, ours, bare)
+        at_most(f"picture: value and gradient vs bare products ({problem.kernel.name})", 1.5, ours / bare, ours, bare)
     ]
 
 

@@ -164,7 +164,7 @@ def measure(quick: bool) -> list[Row]:
         rows.append(at_most(f"{model}: value and gradient vs bare products", 2.0, ours / theirs, ours, theirs))
     for model, small in (("tt", (6, 6)), ("tucker", (5, 5, 5))):
         problem, factors = problem_of(model, (side,) * 3, small, few, "sampled")
-        problem.kernel.threads = 1  # type: ignore[attr-defined]
+        problem.kernel.threads = 1  # type: ignore[attr-defined]  # the sampled layout
         loop = partial(by_one_loop, alone[model], problem, factors)
         ours, theirs = side_by_side([partial(problem.value_and_grad, factors), loop], repeats)
         rows.append(at_most(f"{model}: sampled vs a loop for it alone", 2.0, ours / theirs, ours, theirs))

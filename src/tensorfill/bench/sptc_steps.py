@@ -26,11 +26,12 @@ class Steps(OneStep):
 
     Parameters
     ----------
-    rule : "edge" as OneStep; "grown" from tiny steps, every rise of the objective taken back; "each" the same with an
-        alpha for each mode
+    rule : "edge" as OneStep; "fixed" as OneStep begins, and no rise of the objective is taken back; "grown" from tiny
+        steps, every rise taken back; "each" the same with an alpha for each mode
     share : of the alpha that OneStep takes
     order : of the modes; the given one by default
     together : all modes by the gradient at one point
+    in_b : epsilon is added to every entry of B, Algorithm 3, line 4 as it is printed
     """
 
     epsilon: float = 1e-3
@@ -39,9 +40,10 @@ class Steps(OneStep):
     share: float = 1.0
     order: tuple[int, ...] | None = None
     together: bool = False
+    in_b: bool = False
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
-        if self.rule == "edge":
+        if self.rule in ("edge", "fixed"):
             state = super().init(problem, factors, rng)
             alpha = self.share * state.numbers["alpha"]
             return State(state.arrays, {**state.numbers, "alpha": alpha, "edge": alpha}, state.value)
@@ -55,11 +57,23 @@ class Steps(OneStep):
             "ceilings": [np.inf] * len(factors),
             "start": value,
             "k": 0,
-            "time": 0.0,
         }
         return State(pack(factors), numbers, value)
 
-    def _sweep(self, problem: Problem, factors: Sequence[Array], alpha: float) -> list[Array]:
+    def _gradient(self, problem: Problem, factors: Sequence[Array], n: int, x: Array | None = None) -> Array:
+        if not self.in_b:
+            return super()._gradient(problem, factors, n, x)
+        A, rows = factors[n], problem.observations.indices[:, n]
+        x = problem.kernel.predict(factors) if x is None else x
+        y = problem.slopes(x + (self.epsilon * A.sum(axis=1))[rows])  # A (B + epsilon)' = A B' + epsilon (sum_r a_r) 1'
+        G = problem.kernel.pullback(y, factors, n)
+        G += self.epsilon * np.bincount(rows, weights=y, minlength=len(A)).astype(A.dtype)[:, None]
+        p = problem.interelement.get(n)
+        return G if p is None or p.smooth is None else G + p.smooth.grad(A)
+
+    def _sweep(self, problem: Problem, factors: Sequence[Array], alpha: float, x: Array | None = None) -> list[Array]:
+        if self.order is None and not self.together:
+            return super()._sweep(problem, factors, alpha, x)
         new, old = list(factors), list(factors)
         for n in self.order or range(len(new)):
             A = new[n] - new[n].dtype.type(alpha) * self._gradient(problem, old if self.together else new, n)
@@ -69,6 +83,10 @@ class Steps(OneStep):
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         if self.rule == "edge":
             return super().step(problem, state, rng)
+        if self.rule == "fixed":
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                new, x, value = self._tried(problem, state, state.numbers["alpha"])
+            return State(pack(new, x=x), {**state.numbers, "k": state.numbers["k"] + 1}, value)
         alphas, ceilings = list(state.numbers["alphas"]), list(state.numbers["ceilings"])
         new, value, start = list(state.factors), state.value, state.numbers["start"]
         blocks = [[n] for n in range(len(new))] if self.rule == "each" else [list(range(len(new)))]

@@ -25,10 +25,10 @@ from tensorfill.bench.pictures import Picture, choose
 from tensorfill.bench.sptc_steps import Steps
 from tensorfill.bench.table1 import check_numbers, remember
 from tensorfill.data.observations import Observations
-from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.modes import long_modes
+from tensorfill.methods.sptc import SWEEPS, paper_problem
 from tensorfill.models.cp import CP
-from tensorfill.problem import Problem
+from tensorfill.numerical.base import PRIORS
 from tensorfill.registry import did_you_mean
 from tensorfill.result.record import Status
 from tensorfill.solvers.fit import solve
@@ -60,14 +60,14 @@ class Variant:
 
     Attributes
     ----------
-    draw : how an entry of the start is drawn, "uniform" between 0 and 1 or "absolute normal"
+    draw : how an entry of the start is drawn, "absolute normal" or "uniform" between 0 and 1
     scale : factors of the start of rows, columns and channels
     rho : weight of quadratic variation along the long modes; 5 and 20 are Eq. 15 with its 1/2 read otherwise
     """
 
     factor: str = "none"
     level: str = "as it is"
-    draw: str = "uniform"
+    draw: str = "absolute normal"
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     rho: float = 10.0
     steps: Steps = USUAL
@@ -82,9 +82,12 @@ class Variant:
 
 VARIANTS = (
     Variant(),
-    Variant("start", "absolute normal", draw="absolute normal"),
-    Variant("start", "uniform x 0.3", scale=(0.3, 0.3, 0.3)),
-    Variant("start", "absolute normal x 0.3, 0.3, 10", draw="absolute normal", scale=(0.3, 0.3, 10.0)),
+    Variant("epsilon", "added to B, as printed", steps=Steps(in_b=True)),
+    Variant("epsilon", "added to B; uniform start", draw="uniform", steps=Steps(in_b=True)),
+    Variant("start", "uniform", draw="uniform"),
+    Variant("start", "x 0.5", scale=(0.5, 0.5, 0.5)),
+    Variant("start", "x 0.3, 0.3, 10", scale=(0.3, 0.3, 10.0)),
+    Variant("alpha", "fixed, no rise taken back", steps=Steps(rule="fixed")),
     Variant("alpha", "the edge itself", steps=Steps(share=1 / MARGIN)),
     Variant("alpha", "half of it", steps=Steps(share=0.5)),
     Variant("alpha", "grown, every rise taken back", steps=Steps(rule="grown")),
@@ -92,8 +95,6 @@ VARIANTS = (
     Variant("rho", "1", rho=1.0),
     Variant("rho", "5", rho=5.0),
     Variant("rho", "20", rho=20.0),
-    Variant("epsilon", "1e-5", steps=Steps(epsilon=1e-5)),
-    Variant("epsilon", "0.1", steps=Steps(epsilon=0.1)),
     Variant("order", "channels first", steps=Steps(order=(2, 1, 0))),
     Variant("order", "all at once", steps=Steps(together=True)),
 )
@@ -114,7 +115,7 @@ def run(
     only: Sequence[str] | None = None,
     progress: Watcher | None = None,
     *,
-    iterations: int = 20_000,
+    iterations: int = SWEEPS,
     again: bool = False,
 ) -> Report:
     """Run what OUT/sptc_study.csv does not have, then write sptc_study.md.
@@ -175,7 +176,7 @@ def _rows(v: Variant, picture: Picture, rate: float, seed: int, iterations: int)
     mask = picture.mask(rate, seed)
     obs = Observations.from_dense(picture.incomplete(mask), mask=mask)
     rho = dict.fromkeys(long_modes(obs.shape), v.rho)
-    problem = Problem(obs, rank=RANK, prior="poisson", interelement=penalties(obs.ndim, rho, 0.0))  # type: ignore[arg-type]
+    problem = paper_problem(obs, rho, RANK, PRIORS.make("poisson"))
     scores = Scores(picture.truth, mask, iterations)
     stopping = Stopping(max_iter=iterations, tol=0.0)
     start = v.start(obs.shape, seed)

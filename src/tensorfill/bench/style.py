@@ -14,9 +14,10 @@ CSS = """\
 body { margin: 2rem auto; padding: 0 1.25rem; max-width: 110rem; background: var(--page); color: var(--ink);
   font: 15px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; }
-h2 { font-size: 1.05rem; margin: 2rem 0 .5rem; }
+h2 { font-size: 1.2rem; margin: 2.5rem 0 .5rem; }
+h3 { font-size: 1rem; margin: 1.5rem 0 .5rem; }
 p { margin: .25rem 0; color: var(--soft); max-width: 70rem; }
-.wide { overflow-x: auto; margin-top: 1.25rem; }
+.wide { overflow-x: auto; margin: 1rem 0 1.25rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; }

@@ -30,6 +30,8 @@ def _covers(seed: int, k: int) -> bool:
     done = complete(T, method="bayes", rank=2 * RANK, smooth=[], seed=k)
     column = np.array(done.sample(SETS, seed=k))[:, :, 0]
     within, between = (column.var(axis=1, ddof=1) / ROWS).mean(), (1 + 1 / SETS) * column.mean(axis=1).var(ddof=1)
-    degrees = (SETS - 1) * (1 + within / max(between, 1e-300)) ** 2
+    missing = between / (within + between)
+    known = (ROWS - 1) * ROWS / (ROWS + 2) * (1 - missing)  # Barnard and Rubin: what 40 rows can tell of a spread
+    degrees = 1 / (missing**2 / (SETS - 1) + 1 / known)
     reach = student.ppf(0.5 + LEVEL / 2, degrees) * np.sqrt(within + between)
     return bool(abs(column.mean() - mean[0]) <= reach)

@@ -43,7 +43,7 @@ def run(
     quick : a few iterations of everything, in OUT/quick, to see that it works
     """
     chosen = [METHODS[m].name for m in (table1.default_methods() if methods is None else methods)]
-    folder = Path(out) / "quick" if quick else Path(out)
+    folder = Path(out) / whole_page.QUICK_FOLDER if quick else Path(out)
     shared = {"again": again}
     limits = {m: {"max_iter": QUICK.limit} for m in chosen} if quick else None
     report = Report()

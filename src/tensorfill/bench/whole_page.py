@@ -18,6 +18,7 @@ from tensorfill.bench.style import page, table
 
 NEAR = 0.3  # dB: a cell this near to print counts as reproduced
 EMPTY = 10.0  # dB: where the paper prints less, its method had completed nothing
+QUICK_FOLDER = "quick"  # below OUT: of a run that only shows that everything works
 COLLAPSE = (3.0e-4, 3.1e-4)  # between which alphas the paper's model collapses, Figure 4
 
 
@@ -28,6 +29,10 @@ def html(folder: Path) -> str:
         "Differences are ours minus print, in dB of PSNR."
     )
     parts = [f"<p>{escape(made)}</p>"]
+    if folder.name == QUICK_FOLDER:
+        parts.append(
+            "<p><strong>A few iterations of everything, to see that it works: no figure here is a result.</strong></p>"
+        )
     for title, section in (
         ("Table 1", _table1(folder / "table1")),
         ("Figure 2: six pictures completed by each method", _figure2(folder / "figures")),
@@ -51,7 +56,7 @@ def distances(whole: layout.Table) -> tuple[list[str], list[list[str]]]:
         "mean distance",
         f"within {NEAR:g} dB",
         "farthest",
-        "where print says",
+        "in print",
     ]
     rows = []
     for method in whole.methods:
@@ -62,7 +67,7 @@ def distances(whole: layout.Table) -> tuple[list[str], list[list[str]]]:
         ]
         if not cells or method not in paper.METHODS:
             continue
-        groups = {"a completion": [c for c in cells if not _empty(c[1])], "nothing": [c for c in cells if _empty(c[1])]}
+        groups = {"completed": [c for c in cells if not _empty(c[1])], "left empty": [c for c in cells if _empty(c[1])]}
         for words, some in groups.items():
             if some:
                 rows.append([layout.title(method), str(len(some)), *_spread(some), words])
@@ -165,7 +170,8 @@ def _figure4(folder: Path) -> str:
     elif works is None:
         said += f"Ours collapses at the first of the grid, {fails:.3g}."
     else:
-        said += f"Ours works at {works:.3g} and collapses at {fails:.3g}: {works / COLLAPSE[0]:.2f} times the paper's."
+        said += f"Ours works at {works:.3g} and collapses at {fails:.3g}: "
+        said += f"its edge is {works / COLLAPSE[0]:.2f} to {fails / COLLAPSE[1]:.2f} times the paper's."
     return f"<p>{escape(said)}</p>" + _picture(folder / "fig4.png", "Figure 4: PSNR against alpha")
 
 

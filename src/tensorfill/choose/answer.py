@@ -31,9 +31,8 @@ from tensorfill.solvers.fit import ENDED_EARLY
 
 Array = NDArray[Any]
 
-SHARED = 0.5  # of the budget of trials: as long may several of one family take to fit to everything
-PATIENCE = 3.0  # seconds that someone who ends a contest on a part of large data waits for the best so far
-TOLD_BY = 0.04  # share of the known entries of a field that are hidden once to tell how good it is
+PATIENCE = 3.0  # seconds for a last fit after a contest on a part of large data was interrupted
+TOLD_BY = 0.04  # share of the known entries of a field that are hidden in one trial, to estimate its error
 
 
 def nothing_missing(obs: Observations, facts: Facts, method: str) -> Completion:
@@ -45,20 +44,20 @@ def nothing_missing(obs: Observations, facts: Facts, method: str) -> Completion:
 def from_one(
     candidate: Candidate, obs: Observations, facts: Facts, run: Run, method: str, *, told: bool = True
 ) -> Completion:
-    """The candidate fitted to everything, nothing held out; but of a field it is `told` how good it is."""
+    """The candidate fitted to everything, nothing held out. With `told`, the error of a field comes from a trial."""
     done = _completion(candidate.fit(obs, facts, run), obs, facts, run, method)
     told = told and isinstance(candidate, Field | Continuation) and run.max_iter is None
     if not told or done.status in ENDED_EARLY:
         return done
     assert isinstance(candidate, Field | Continuation)
-    # entries that lay alone among known ones tell nothing about holes; holes cut elsewhere do
+    # an error at single entries among known ones says nothing about holes; one at holes cut elsewhere does
     known = np.isfinite(done.error) and (isinstance(candidate, Continuation) or not clustered(obs))
     return done if known else replace(done, error=trial_error(candidate, obs, facts, run, done.seconds))
 
 
 def trial_error(candidate: Field | Continuation, obs: Observations, facts: Facts, run: Run, took: float) -> float:
-    """Root mean square error of a short fit without passes on known entries hidden as the gaps lie: rather too large
-    than too small, for a tenth of the time. NaN where there is no time.
+    """Root mean square error, on known entries hidden as the gaps lie, of a short fit without passes: an estimate that
+    is too large rather than too small, for a tenth of the time. NaN if there is no time.
     """
     left = None if run.seconds is None else run.seconds - took
     if left is not None and left <= 0:
@@ -80,7 +79,7 @@ def trial_error(candidate: Field | Continuation, obs: Observations, facts: Facts
 def from_contest(contest: Contest, decision: Decision, run: Run, method: str) -> Completion:
     """The winner, or the parts of the blend, fitted to everything."""
     obs, facts = contest.obs, contest.facts
-    parts, began = _sharing(contest, decision), time.monotonic()
+    parts, began = [entry.candidate for entry in decision.entries], time.monotonic()
     fits = []
     for k, (part, entry) in enumerate(zip(parts, decision.entries, strict=True)):
         left = run.rest(began)
@@ -100,7 +99,7 @@ def from_contest(contest: Contest, decision: Decision, run: Run, method: str) ->
 
 
 def _refit(part: Candidate, entry: Entry, contest: Contest, run: Run, *, late: bool) -> Fitted:
-    """A part fitted to everything; where there is no time for that, or it does not suit all, as one fold left it."""
+    """A part fitted to everything; its fit of one fold if there is no time for that, or it does not suit all data."""
     early = True
     if not late or entry.fitted is None:
         try:
@@ -128,8 +127,8 @@ def _completion(fitted: Fitted, obs: Observations, facts: Facts, run: Run, metho
 
 
 def cut_short(contest: Contest, run: Run, method: str) -> Completion:
-    """The best candidate so far as one fold left it: there is no time to fit it to everything. If none came as far as a
-    first model, the means.
+    """The best candidate so far, by its fit of one fold, as there is no time to fit it to everything; the means if no
+    candidate has a fit yet.
     """
     status, (best, fitted) = contest.ended or Status.TIME, _so_far(contest)
     if best is None or fitted is None:
@@ -142,8 +141,8 @@ def cut_short(contest: Contest, run: Run, method: str) -> Completion:
 
 
 def _so_far(contest: Contest) -> tuple[Entry | None, Fitted | None]:
-    """The best entry with a fit that answers for everything. What a part was fitted to does not: after a contest on one
-    the best that can be had in a few seconds is fitted to everything.
+    """The best entry that has a fit of all data, and that fit. After a contest on a part of large data there is none:
+    then the best entry that can be fitted to everything within PATIENCE is.
     """
     if contest.part is contest.obs:
         best = next((e for e in (*contest.ranking(), *contest.entries[::-1]) if e.fitted is not None), None)
@@ -153,7 +152,7 @@ def _so_far(contest: Contest) -> tuple[Entry | None, Fitted | None]:
     for entry in contest.ranking():
         left = PATIENCE - (time.monotonic() - began)
         brief = entry.candidate.shorter(facts, PATIENCE)
-        if left > 0 and brief.cost(facts) <= 2 * PATIENCE:  # they tell about twice what they take
+        if left > 0 and brief.cost(facts) <= 2 * PATIENCE:  # costs are about twice the true time
             with suppress(Late, Unsuited):
                 return entry, brief.fit(contest.obs, facts, replace(run, seconds=min(left, run.seconds or left)))
     return None, None
@@ -165,20 +164,6 @@ def _part(run: Run, k: int, parts: int) -> Run:
     return replace(run, seconds=seconds, checkpoint=run.section(str(k)))
 
 
-def _sharing(contest: Contest, decision: Decision) -> list[Candidate]:
-    """The parts of a blend, those of one family in no more time than trials or one of them take: draws are averaged. A
-    mean of draws takes no longer than all trials did, if these were on all data.
-    """
-    out, facts = [], contest.facts
-    for part in (entry.candidate for entry in decision.entries):
-        family = [e.candidate for e in decision.entries if type(e.candidate) is type(part)]
-        longest = max(SHARED * contest.budget, *(c.cost(facts) for c in family))
-        dear = part.averages and contest.part is contest.obs and longest > contest.budget
-        longest = contest.budget if dear else longest
-        out.append(part.shorter(facts, longest / len(family)) if dear or len(family) > 1 else part)
-    return out
-
-
 def _blend(contest: Contest, decision: Decision, answers: list[Answer]) -> Blend:
     alike = bool((decision.weights == decision.weights[0]).all())
     kinds = None if alike or not contest.facts.dense else gap_kinds(contest.obs.mask, contest.facts.ordered)
@@ -186,7 +171,7 @@ def _blend(contest: Contest, decision: Decision, answers: list[Answer]) -> Blend
 
 
 def _inside(answer: Answer, facts: Facts) -> Answer:
-    """The answer kept inside what the data can be. A prior of such data sees to that itself."""
+    """The answer clipped to what the data can be, unless its own prior keeps it there."""
     low, high = ends(facts)
     if not np.isfinite(low) and not np.isfinite(high):
         return answer

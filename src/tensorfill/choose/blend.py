@@ -40,7 +40,7 @@ class Decision:
     weights: Array
 
     def predict(self, contest: Contest) -> Array:
-        """At every held-out entry."""
+        """Its predictions at every held-out entry, (k,)."""
         P = np.stack([e.predictions for e in self.entries], axis=1)
         return np.einsum("kp,kp->k", self.weights[contest.kinds], P)
 
@@ -54,16 +54,16 @@ class Decision:
 
 
 def decide(contest: Contest, *, one: bool = False) -> Decision:
-    """What the contest says, by entries of which those that all miss by far count less; where that is hardly better
-    than something simple, drawn to it. For slices never seen, of which it may have no example, only who knows of such.
+    """The winner or the blend. Entries that all candidates miss by far count less; an answer hardly better than a
+    simple candidate gets a share of that one; slices never seen are left to candidates that know of such.
     """
-    with contest.softened(contest.ranking()[:PARTS]):
+    with contest.softened(partners(contest.ranking())):
         decision = _decide(contest, one=one)
     return _for_unseen(contest, decision if one else _safe(contest, decision))
 
 
 def _safe(contest: Contest, decision: Decision) -> Decision:
-    """With a share of the best simple candidate, unless the answer is ahead of that by more than chance."""
+    """The decision mixed with SAFE of the best simple candidate, unless it is PROVEN to be better than that one."""
     simple = next((e for e in contest.ranking() if e.candidate.name in SIMPLE), None)
     if simple is None or contest.beats(decision.predict(contest), simple.predictions, PROVEN):
         return decision
@@ -75,7 +75,7 @@ def _safe(contest: Contest, decision: Decision) -> Decision:
 
 
 def _for_unseen(contest: Contest, decision: Decision) -> Decision:
-    """Who knows of slices never seen, for those."""
+    """If no held-out entry is in a slice never seen: for those slices only the best candidate that knows of such."""
     unseen = len(GAPS) - 1
     example = np.count_nonzero(contest.judges & (contest.kinds == unseen)) >= ENOUGH
     if example or GAPS[unseen] not in contest.facts.gaps:
@@ -94,21 +94,21 @@ def _for_unseen(contest: Contest, decision: Decision) -> Decision:
 
 
 def _knows_unseen(entry: Entry, contest: Contest) -> bool:
-    """Does it know of slices never seen, along every mode that has some?"""
+    """Can it predict slices never seen, along every mode that has some?"""
     modes = [n for n, m in enumerate(contest.facts.modes) if m.seen < m.length]
     return all(entry.candidate.knows_unseen(n) for n in modes)
 
 
 def _decide(contest: Contest, *, one: bool) -> Decision:
-    """The best candidate (if `one`), or the blend of the best that beats it on entries neither was fitted to; the means
-    unless that is better than they are by more than chance.
+    """The best candidate; or, unless `one`, a blend of the best that beats it on entries that its weights were not
+    fitted to. The means, if neither is better than they are by more than chance.
     """
     ranking = contest.ranking()
     best = single(ranking[0])
-    if ranking[0].candidate.name == YARDSTICK:  # none alone is better: what a blend of such gains is chance
+    if ranking[0].candidate.name == YARDSTICK:  # no candidate is better than the means, so what a blend gains is chance
         return best
     if not one and len(ranking) > 1:
-        best = blended(contest, ranking[:PARTS]) or best
+        best = blended(contest, partners(ranking)) or best
     for entry in ranking:  # the simple one that is as good as the best
         if entry.candidate.name == YARDSTICK:
             return best if contest.beats(best.predict(contest), entry.predictions, AHEAD) else single(entry)
@@ -118,6 +118,15 @@ def _decide(contest: Contest, *, one: bool) -> Decision:
 def single(entry: Entry) -> Decision:
     """One candidate for all."""
     return Decision((entry,), np.ones((len(GAPS), 1)))
+
+
+def partners(ranking: list[Entry]) -> list[Entry]:
+    """Those that may be blended: the best, but of a family whose answers are means of draws one alone."""
+    out: list[Entry] = []
+    for entry in ranking:
+        if not (entry.candidate.averages and any(type(e.candidate) is type(entry.candidate) for e in out)):
+            out.append(entry)
+    return out[:PARTS]
 
 
 def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
@@ -142,17 +151,17 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
 
 
 def worth_their_fit(contest: Contest, entries: list[Entry], P: Array, even: Array) -> list[int]:
-    """The parts without which, cross-fitted, the loss would rise by more than a trifle; the costliest first, and those
-    that take longer to fit than all trials did only if it would rise clearly.
+    """The best, and those without which, cross-fitted, the loss would rise by more than a trifle; the costliest first,
+    and those that take longer to fit than all trials did only if it would rise clearly.
     """
     t, w = contest.truth[contest.judges], contest.weight[contest.judges]
     keep = list(range(len(entries)))
     costs = [e.candidate.cost(contest.facts) for e in entries]
     least = crossfitted(P, t, w, even)
-    for j in sorted(keep, key=lambda j: (-costs[j], -j)):  # of equally costly ones the worse goes first
+    for j in sorted(keep[1:], key=lambda j: (-costs[j], -j)):  # of equally costly ones the worse goes first
         rest = [k for k in keep if k != j]
         worth = CLEARLY if costs[j] > contest.budget else TRIFLE
-        if rest and crossfitted(P[:, rest], t, w, even[rest]) <= (1 + worth) * least:
+        if crossfitted(P[:, rest], t, w, even[rest]) <= (1 + worth) * least:
             keep = rest
     return keep
 

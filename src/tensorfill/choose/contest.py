@@ -39,9 +39,9 @@ JUDGE = 2 / 3  # of the held-out entries choose; the others are kept for the err
 BUDGET = {"quick": 0.25, "normal": 1.0, "best": 10.0}  # times the usual budget of trials, see `usual_budget`
 FEW_FAMILIES = 4.0  # times the budget where what was given leaves one or two families: they have all of it
 TRIALS = 0.5  # of a time limit; the rest is for fitting the answer to everything
-SHORTEST, PACES = 0.2, 3.0  # seconds of a fit worth a comparison with its cost; how fast the pace may change
+SHORTEST, PACES = 0.2, 3.0  # seconds: shorter fits say nothing about the pace; most that it changes at once, a factor
 SURE = 2.0  # standard errors by which one must be ahead of another to be called better
-TRIFLE = 0.005  # of the loss: a part of a blend that saves less is not worth a fit
+TRIFLE = 0.005  # share of the loss that a part of a blend must save to be worth a fit
 ENOUGH = 40  # held-out entries of a kind of gap before it is looked at by itself
 
 
@@ -124,7 +124,7 @@ class Contest:
     def enter(self, entry: Entry, folds: int) -> Entry:
         """With one fit for each further fold, up to so many in all."""
         for fold in self.folds[len(entry.parts) : folds]:
-            known = self.journal.find(entry.candidate.label, len(entry.parts)) if self.journal is not None else None
+            known = self.journal.find(repr(entry.trial), len(entry.parts)) if self.journal is not None else None
             if known is not None:
                 x, seconds = known
                 entry = replace(entry, parts=(*entry.parts, x), seconds=entry.seconds + seconds)
@@ -133,7 +133,7 @@ class Contest:
             if entry.note:
                 break
             if self.journal is not None and self.ended is None:
-                self.journal.note(entry.candidate.label, len(entry.parts) - 1, entry.parts[-1], entry.seconds)
+                self.journal.note(repr(entry.trial), len(entry.parts) - 1, entry.parts[-1], entry.seconds)
             if self.ended is not None and len(entry.parts) < folds:
                 return replace(entry, note="it was cut short")
         return entry
@@ -195,8 +195,8 @@ class Contest:
     # --- judging ------------------------------------------------------------------------------------------------
 
     def losses(self, predictions: Array) -> Array:
-        """Of each held-out entry of the first folds, (k,): squares, by `loss_weights`; or what a prior that was given
-        loses.
+        """The loss at each held-out entry of the first folds, (k,): squared errors times `loss_weights`, or the loss of
+        the prior if one was given.
         """
         truth, weight = self.truth[: len(predictions)], self.weight[: len(predictions)]
         if self.judge is None:
@@ -207,8 +207,9 @@ class Contest:
 
     @contextmanager
     def softened(self, entries: Sequence[Entry]) -> Iterator[None]:
-        """Entries that even the best of these misses by far tell candidates apart by chance: where the least of their
-        losses is above its mean, it counts as the mean. Numbers with two ends cannot be missed by far.
+        """Inside, entries that all of these candidates miss by far weigh less, because there only chance tells them
+        apart: if the least loss at an entry is above the mean of all such least losses, it is scaled down to that mean.
+        Numbers with two ends are left alone: they cannot be missed by far.
         """
         plain = self.weight
         if self.judge is None and not np.isfinite(ends(self.facts)).all():
@@ -221,11 +222,11 @@ class Contest:
             self.weight = plain
 
     def loss(self, entry: Entry) -> float:
-        """Mean over the entries that choose, of the folds it ran on."""
+        """Mean loss over the entries that choose, of the folds it ran on."""
         return float(self.losses(entry.predictions)[self.judges[: len(entry.predictions)]].mean())
 
     def off(self, entry: Entry) -> float:
-        """Root mean square error on the entries that choose, in spreads of the data; NaN if it did not get there."""
+        """Root mean square error on the entries that choose, in spreads of the data; NaN if it has no predictions."""
         if entry.note:
             return np.nan
         x = entry.predictions
@@ -233,21 +234,22 @@ class Contest:
         return float(np.sqrt(squares[self.judges[: len(x)]].mean()))
 
     def beats(self, a: Array, b: Array, sure: float = SURE) -> bool:
-        """Are predictions `a` better than `b` by more than chance? Paired, on the entries that choose: less loss in the
-        mean, and by `sure` standard errors, of the mean or of how often (a few huge losses blur any mean).
+        """Are predictions `a` better than `b` by more than chance? A paired comparison on the entries that choose: the
+        mean loss must be lower, and either that difference or the number of entries won less those lost must exceed
+        `sure` standard errors (a few huge losses blur any mean).
         """
         gain = (self.losses(b) - self.losses(a))[self.judges]
         often = np.count_nonzero(gain > 0) - np.count_nonzero(gain < 0) > sure * np.sqrt(len(gain))
         return bool(gain.mean() > 0 and (gain.mean() > sure * gain.std() / np.sqrt(len(gain)) or often))
 
     def adds_nothing(self, x: Array, leader: Array) -> bool:
-        """Would predictions `x` have no part in any blend with those of the leader, in any kind of gap, (k,) each?
+        """Would a blend of the leader with predictions `x`, (k,) each, be no better than it, in every kind of gap?
 
-        With errors a of the leader and b of these, the best share of b is (aa - ab) / (aa + bb - 2 ab), and each part
-        of it saves aa - ab: nothing, if that and a standard error more is below zero, or a trifle.
+        With errors a of the leader and b of these, the best share of b is (aa - ab) / (aa + bb - 2 ab), and each unit
+        of it saves aa - ab. It adds nothing if that saving, a standard error added, is negative or below TRIFLE.
         """
         here, w = self.judges[: len(x)], self.weight[: len(x)]
-        if self.judge is not None:  # nothing is blended there
+        if self.judge is not None:  # with a prior that was given nothing is blended
             behind = (self.losses(x) - self.losses(leader))[here]
             return bool(behind.mean() > SURE * behind.std() / np.sqrt(len(behind)))
         a, b, kinds = leader - self.truth[: len(x)], x - self.truth[: len(x)], self.kinds[: len(x)]
@@ -262,18 +264,18 @@ class Contest:
         return True
 
     def ranking(self) -> list[Entry]:
-        """Those still in, best first: those that got through all folds if any did, else through the opening ones."""
+        """Entries without a failure, best first: those that ran on all folds, or else those of the opening folds."""
         whole = [e for e in self.entries if self.whole(e)]
         return sorted(whole or [e for e in self.entries if e.parts and not e.note], key=self.loss)
 
     @cached_property
     def error_units(self) -> Units | None:
-        """What errors are told in: the spread of a slice where slices have units of their own."""
+        """Units in which errors are reported: spreads of the slice where slices have units of their own, else None."""
         mode = unit_mode(self.obs, self.facts.smooth)
         return None if mode is None else Units.of_slices(self.obs, mode)
 
     def by_kind(self) -> Iterator[tuple[str, Array]]:
-        """(kind of gap, which held-out entries only report), of those that occur."""
+        """(kind of gap, which of the reporting entries are of it (k,)), for each kind that occurs."""
         for k, name in enumerate(GAPS):
             here = ~self.judges & (self.kinds == k)
             if here.any():
@@ -281,15 +283,14 @@ class Contest:
 
 
 def usual_budget(observed: int) -> float:
-    """Seconds of trials: 0.1 for a handful of numbers, 10 from 1,300 on, then slowly more: one fit of millions takes
-    longer than anything that is learned by trying variants. (As candidates tell their costs, which is about twice what
-    they take.)
+    """Seconds of trials: 0.1 for a handful of numbers, 10 from 1,300 on, then slowly more, because one fit of millions
+    takes longer than trying variants is worth. In units of `Candidate.cost`, which is about twice the true time.
     """
     return min(0.1 + 0.0035 * observed + 3e-6 * observed**2, 10.0 + 0.006 * float(np.sqrt(observed)))
 
 
 def ends(facts: Facts) -> tuple[float, float]:
-    """Between which the data can lie, by the kind of numbers they are."""
+    """(low, high) between which data of this kind of numbers can lie."""
     if facts.numbers in TWO_ENDS or facts.picture:
         return facts.low, facts.high if not facts.picture else max(facts.high, 255.0 if facts.low >= 0 else facts.high)
     return (0.0, np.inf) if facts.numbers in ("counts", "amounts") else (-np.inf, np.inf)

@@ -58,7 +58,7 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
     if obs.nnz < FEWEST:
         msg = f"error bars need at least {FEWEST} observed entries, to set some aside; got {obs.nnz}."
         raise ValueError(msg)
-    obs._refuse_huge("error bars")
+    obs.refuse_huge("error bars")
     whole, began = run, time.monotonic()
     run = replace(run, seconds=None if run.seconds is None else run.seconds / 2)
     kept, aside = split_like_gaps(obs, default_held_out(obs), np.random.default_rng([run.seed, 7]))

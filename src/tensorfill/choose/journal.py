@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.keeping import Checkpoint
+from tensorfill.data.checkpoint import Checkpoint
 from tensorfill.methods.base import Run
 
 Array = NDArray[Any]
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 @dataclass(eq=False)
 class Journal:
-    """Predictions of every candidate tried, by its label and fold."""
+    """Predictions of every candidate tried, by its `repr` and fold."""
 
     place: Checkpoint
     mark: str  # names data and settings: the journal of another run is refused
@@ -33,13 +33,13 @@ class Journal:
             journal._read()
         return journal
 
-    def find(self, label: str, fold: int) -> tuple[Array, float] | None:
+    def find(self, trial: str, fold: int) -> tuple[Array, float] | None:
         """(predictions, seconds) of a candidate tried before."""
-        return self.pages.get((label, fold))
+        return self.pages.get((trial, fold))
 
-    def note(self, label: str, fold: int, predictions: Array, seconds: float) -> None:
+    def note(self, trial: str, fold: int, predictions: Array, seconds: float) -> None:
         """Write it down at once."""
-        self.pages[label, fold] = (predictions, seconds)
+        self.pages[trial, fold] = (predictions, seconds)
         names = list(self.pages)
         meta = {"mark": self.mark, "names": names, "seconds": [self.pages[n][1] for n in names]}
         arrays = {f"p{k}": self.pages[n][0] for k, n in enumerate(names)}
@@ -52,7 +52,7 @@ class Journal:
             return
         try:
             meta = json.loads(arrays["meta"].tobytes())
-            names = [(str(label), int(fold)) for label, fold in meta["names"]]
+            names = [(str(trial), int(fold)) for trial, fold in meta["names"]]
             pages = {n: (arrays[f"p{k}"], float(meta["seconds"][k])) for k, n in enumerate(names)}
             same = meta["mark"] == self.mark
         except Exception as error:  # damage of any kind is one sentence

@@ -7,6 +7,7 @@ observed, fits of tiles. Whether passes pay, and how good the answer is, a few s
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +49,8 @@ LARGE = 2**19
 # and -.24 at 5 %.
 ROUGH = 0.15
 TILE, OVERLAP = 256, 16  # pixels: a side at which the usual rank follows detail, and the ramp from one tile to the next
-TRIED, SIDE = 4, 192  # windows that are tried first, and their sides in pixels
+GAUGED, SIDE = 64, 192  # windows that are filled roughly, from all over the picture, and their sides in pixels
+TRIED = 4  # of them are completed first, as small pictures: the more there is to gain in one, the likelier it is taken
 FEWEST = 64  # observed entries below which nothing is fitted to a window
 TRIAL = 0.1  # share of a time limit that trying them may take
 
@@ -117,38 +119,70 @@ class Trial:
 
 
 def _tried(obs: Observations, recipe: FieldRecipe, run: Run, method: str, start: Array) -> Trial:
-    """A few windows completed as small pictures."""
+    """A few windows completed as small pictures, which stand for all that are only filled roughly."""
     if obs.share < SPARE:
         return Trial()
+    gauged = _gauged(obs, _positions(recipe), run.seed, start)
     seconds = None if run.seconds is None else run.seconds * TRIAL / TRIED
-    squares, pay = [], 0
-    for k, where in enumerate(_spread(obs.shape, _positions(recipe))):
-        part = part_of(obs, start, where)
-        if part.nnz < FEWEST:
-            continue
-        kept, aside = part.split(HELD_OUT, np.random.default_rng([run.seed, 2, k]))
-        # without a checkpoint: they are soon done again
-        own = replace(run, seconds=seconds, checkpoint=None, resume=False)
+    # without a checkpoint: they are soon done again
+    own = replace(run, seconds=seconds, checkpoint=None, resume=False)
+    shares, pay = [], 0
+    for k, times in _drawn([g.squares for g in gauged]):
+        kept, aside = gauged[k].kept, gauged[k].aside
         small = complete_field(kept, recipe, own, method)
         if not goes_on(small):
             return Trial(ended=None if small.status is Status.TIME else small.status)
-        pay += small.settings["passes"] > 0
-        squares.append((small.at(aside.indices) - aside.values) ** 2)
-    if not squares:
+        pay += times * (small.settings["passes"] > 0)
+        left = float(np.sum((small.at(aside.indices) - aside.values) ** 2))
+        shares += [left / gauged[k].squares if gauged[k].squares > 0 else 1.0] * times
+    if not shares:
         return Trial()
-    return Trial(pay > len(squares) / 2, float(np.sqrt(np.mean(np.concatenate(squares)))))
+    rough = sum(g.squares for g in gauged) / sum(g.aside.nnz for g in gauged)
+    return Trial(pay > TRIED / 2, float(np.sqrt(np.mean(shares) * rough)))
+
+
+@dataclass(frozen=True, eq=False)
+class Gauged:
+    """A window: what of it is kept, what set aside, and the squared errors there of a rough fill, added up."""
+
+    kept: Observations
+    aside: Observations
+    squares: float
+
+
+def _gauged(obs: Observations, modes: tuple[int, int], seed: int, start: Array) -> list[Gauged]:
+    """Windows from all over the picture: some of it may be far easier than the rest."""
+    out = []
+    for k, where in enumerate(_spread(obs.shape, modes)):
+        part = part_of(obs, start, where)
+        if part.nnz < FEWEST:
+            continue
+        kept, aside = part.split(HELD_OUT, np.random.default_rng([seed, 2, k]))
+        X = coarse_to_fine(kept.dense(0.0, np.float64), kept.mask, modes)
+        out.append(Gauged(kept, aside, float(np.sum((X[tuple(aside.indices.T)] - aside.values) ** 2))))
+    return out
+
+
+def _drawn(squares: Sequence[float]) -> list[tuple[int, int]]:
+    """(which, how often), TRIED in all: in proportion to these, so that the mean share of them that is left after a
+    trial stands for all.
+    """
+    if not squares:
+        return []
+    ends = np.cumsum(squares if sum(squares) > 0 else np.ones(len(squares)))
+    picked = np.searchsorted(ends, ends[-1] * (np.arange(TRIED) + 0.5) / TRIED)
+    return [(int(k), int(n)) for k, n in zip(*np.unique(picked, return_counts=True), strict=True)]
 
 
 def _spread(shape: tuple[int, ...], modes: tuple[int, int]) -> list[Slices]:
-    """TRIED windows, one in the middle of each quarter."""
-    cut = windows(shape, modes, core=-(-max(shape[m] for m in modes) // 2), margin=0)
+    """At most GAUGED windows, each around the middle of another part of the picture."""
+    cut = windows(shape, modes, core=-(-max(shape[m] for m in modes) // math.isqrt(GAUGED)), margin=0)
     out = []
-    for w in cut[:TRIED]:
+    for w in cut:
         middle = list(w.core)
         for m in modes:
-            at = (w.core[m].start + w.core[m].stop) // 2
-            low = max(w.core[m].start, at - SIDE // 2)
-            middle[m] = slice(low, min(w.core[m].stop, low + SIDE))
+            low = min(max((w.core[m].start + w.core[m].stop - SIDE) // 2, 0), max(shape[m] - SIDE, 0))
+            middle[m] = slice(low, min(shape[m], low + SIDE))
         out.append(tuple(middle))
     return out
 

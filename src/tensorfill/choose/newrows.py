@@ -22,7 +22,7 @@ from tensorfill.result.completion import Completion
 Array = NDArray[Any]
 
 BLOCK = 4096  # observations whose Khatri-Rao rows are formed at a time
-MAX_ITER = 500
+MAX_ITER = 500  # of L-BFGS for one row: a bound on time, which convergence comes before
 
 
 class Rows:

@@ -10,14 +10,14 @@ import numpy as np
 from tensorfill.choose.candidates.base import Candidate, Search, refused
 from tensorfill.choose.contest import ENOUGH, Contest, Entry
 
-LARGEST_PART = 0.15  # of the budget, for one candidate on all folds
-FINALISTS = 6  # so many run on all folds: no more can have a part in a blend
+LARGEST_PART = 0.15  # of the budget: most that one candidate may take on all folds
+FINALISTS = 6  # candidates that run on all folds: a blend has no more parts
 YARDSTICK = "means"  # what every answer is compared with
-EXACT = 1e-4  # of the variance of the data: a family that misses less goes on to its end, for they may have no noise
-SOLVED = 1e-6  # of the spread of the entries held out: who misses them by less leaves nothing to gain
-LONGEST_FIT = 20.0  # times the budget: what takes longer to fit to all of large data is not tried on a part of them
-CHEAP = 0.02  # of the budget: what costs less is tried also when nothing is left
-LIGHT = 0.05  # of the budget: the best of a family that takes less on all other folds goes on to them: one fold errs
+EXACT = 1e-4  # of the variance: a family with less loss tries all its variants, as the data may have no noise
+SOLVED = 1e-6  # of the spread of the held-out entries: the contest ends at an error below
+LONGEST_FIT = 20.0  # times the budget: a candidate whose fit to all of large data takes longer is not tried
+CHEAP = 0.02  # of the budget: candidates that cost less are tried even when the budget is spent
+LIGHT = 0.05  # of the budget: the best of each family goes on to the other folds if that takes less
 
 
 @dataclass(eq=False)
@@ -25,8 +25,8 @@ class Family:
     """The variants of one family: the next one, and how well the best did."""
 
     search: Search
-    first: int  # so many variants are tried before any family gets more
-    sure: bool  # are these tried whatever they cost?
+    first: int  # variants to try before any family gets more
+    sure: bool  # are these first ones tried whatever they cost?
     least: float = np.inf
     next: Candidate | None = None
 
@@ -43,10 +43,12 @@ class Family:
 
 
 def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: frozenset[str]) -> None:
-    """First round, on the opening folds: the first variants of every family, cheapest first, but for dear ones; then
-    further variants of the family that leads, and at last the dear ones, as long as the budget lasts; the first ones of
-    those in `always` (of all, if the user gave something that leaves few) whatever they cost. Second round, on the
-    other folds: what may have a part in the answer.
+    """Run the contest.
+
+    First round, on the opening folds: the first variants of every family, cheapest first, without expensive ones; then
+    further variants of the family that leads, and at last the expensive ones, as long as the budget lasts. The first
+    variants of families in `always` (of all families, if the user gave a setting) are tried whatever they cost.
+    Second round, on the other folds: candidates that may have a part in the answer.
     """
     able = []
     for cls in families:
@@ -66,10 +68,11 @@ def hold(contest: Contest, families: Iterable[type[Candidate]], *, always: froze
         _try(contest, min(going, key=lambda family: family.least))
     if contest.opening < len(contest.folds):
         _second_round(contest)
+    _at_length(contest)
 
 
 def _solved(contest: Contest) -> bool:
-    """Does the leader meet the entries that choose, on all folds? Those of the opening ones are looked at first."""
+    """Does the leader predict the entries that choose exactly, first on the opening folds, then on all?"""
     leader = next(iter(contest.ranking()), None)
     if contest.ended is not None or leader is None or not _meets(contest, leader):
         return False
@@ -79,7 +82,7 @@ def _solved(contest: Contest) -> bool:
 
 
 def _meets(contest: Contest, entry: Entry) -> bool:
-    """Does it predict the entries that choose, if there are enough that differ, to the last digit that counts?"""
+    """Is its error on the entries that choose below SOLVED of their spread, and are there enough of them?"""
     x = entry.predictions
     here = contest.judges[: len(x)]
     truth = contest.truth[: len(x)][here]
@@ -89,7 +92,7 @@ def _meets(contest: Contest, entry: Entry) -> bool:
 
 
 def _dear(contest: Contest, family: Family) -> bool:
-    """Would its next variant leave too little for the family that leads? It then waits for what that leaves."""
+    """Is its next variant so expensive that it waits until the leading family has had its turn?"""
     if family.next is None:
         return False
     return _trial(contest, family.next).cost(contest.part_facts) * contest.opening > LARGEST_PART * contest.budget
@@ -136,9 +139,9 @@ def _second_cost(contest: Contest) -> float:
 
 
 def _second_round(contest: Contest) -> None:
-    """On all folds: the leader, the means to compare with, what is cheap, the best of each family if there is time for
-    it, and what adds to the leader, the best first. If there is no time even for the leader, the opening folds are all
-    there is.
+    """On all folds, the best first: the leader, the means to compare with, cheap candidates, the best of each family if
+    there is time, and those that would add something to a blend with the leader. If there is no time even for the
+    leader, the contest is decided on the opening folds.
     """
     ranking = contest.ranking()
     leader = ranking[0].predictions if ranking else np.empty(0)
@@ -163,3 +166,18 @@ def _second_round(contest: Contest) -> None:
         contest.put(entry, replace(entry, note=note))
     if ranking and not any(contest.whole(e) for e in contest.entries):
         contest.narrow()
+
+
+def _at_length(contest: Contest) -> None:
+    """The leader once more, if it is a mean of draws and its trial was short, with as many draws as all trials together
+    had time for: by a short trial its part in a blend would be too small. Of several folds each is short anyway.
+    """
+    leader = next(iter(contest.ranking()), None)
+    if leader is None or not leader.candidate.averages or contest.ended is not None or len(contest.folds) > 1:
+        return
+    longer = leader.candidate.shorter(contest.part_facts, contest.budget)
+    cost = longer.cost(contest.part_facts)
+    if cost > leader.trial.cost(contest.part_facts) and contest.has_time(cost):
+        again = contest.enter(replace(leader, trial=longer, parts=()), 1)
+        if contest.whole(again):
+            contest.put(leader, again)

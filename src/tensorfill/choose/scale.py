@@ -260,7 +260,7 @@ class Trials:
                 if factors is None or any(np.abs(A).max() < small for A in factors):  # all shrunk away: anew
                     factors = list(self.start(choice, kind))
                 loss, factors = self.fit(choice, factors, long=kind == "random")
-                if loss >= least:
+                if loss > least:  # the same: too stiff to leave the start, which was kept
                     break
                 least = loss
 
@@ -295,6 +295,7 @@ class Trials:
         began = time.monotonic()
         if self.factors and began > self.until:
             return np.inf, self.factors
+        self.told.tell(choice.label, np.nan, 0.0)
         problem, mend = self.problem(choice), partial(fill_unseen, self.kept, smooth=choice.smooth)
         solver = solver_for(problem, self.given)
         fit = Fit(problem, solver, mend(start), None if long else self.aside, mend)

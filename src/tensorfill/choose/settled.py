@@ -19,14 +19,14 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 
-FEWEST = 8  # with fewer observations nothing can be held out: the means it is
+FEWEST = 8  # with fewer observations nothing can be held out, and the answer is the means
 CLEAN = 0.45  # grain of a picture below which it has no noise to speak of: clean ones stay below 0.4, at any share
 
 
 def settled(obs: Observations, facts: Facts, given: Given, run: Run) -> Candidate | None:
     """The one candidate to run where nothing should be held out; None for a contest.
 
-    A handful of numbers has only means. And who asked that nothing be held out gets what is likeliest to serve.
+    Fewer than FEWEST numbers get their means. With held_out=0 the candidate that most likely suits the data runs.
     """
     if obs.nnz < FEWEST and given.rank is None:
         return Means()
@@ -47,9 +47,11 @@ def _likeliest(obs: Observations, facts: Facts, given: Given) -> Candidate:
 
 
 def _every_entry_counts(facts: Facts, given: Given, run: Run) -> Candidate | None:
-    """Of fields: a clean photograph, unless what is missing are holes, scratches or text, around which all is known,
-    noise and all; a clean video of which a contest would see but a part. One too large for a contest, clean or not. One
-    whose weights were given. A run of few iterations, which cannot compare.
+    """The candidate for a field on which no contest is held; None if one is.
+
+    No contest for: a photograph with holes, scratches or text (`Continuation`, which works around them); a clean
+    photograph; a clean video too large for a contest to see all of it; a field whose weights were given; a run too
+    short to compare anything; a field too large for a contest, clean or not.
     """
     weighed = given.smooth is not None or given.tv is not None
     short = run.max_iter is not None and run.max_iter < EVALUATIONS

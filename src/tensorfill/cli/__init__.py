@@ -1,1 +1,1 @@
-"""The command line. With bench/cli.py the only importer of typer and rich."""
+"""The command line. Only this folder, bench/cli*.py and bench/console.py import typer and rich."""

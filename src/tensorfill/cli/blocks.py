@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfill.cli.checks import prior_of
 from tensorfill.cli.outputs import check_free
+from tensorfill.data.checkpoint import CheckpointWarning
 from tensorfill.data.formats.output import naming
-from tensorfill.data.keeping import CheckpointWarning
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
 from tensorfill.data.optional import attempt_import
 from tensorfill.data.partitions.cluster import ClusterError
@@ -22,7 +22,7 @@ from tensorfill.data.partitions.opening import LARGE
 from tensorfill.data.partitions.pieces import files_of, in_pieces, is_table, rows_of
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
-from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem, noting
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
 
 if TYPE_CHECKING:
     from tensorfill.cli.job import Job
@@ -38,7 +38,7 @@ def is_large(job: Job) -> bool:
     if source == "-" or not in_pieces(source) or source.lower().rstrip("/").endswith((".npy", ".zarr")):
         if job.scheduler is not None:
             msg = f"--scheduler is for tables and .tns files, which are read in pieces; got {source}. Leave it out."
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
         return False
     if job.scheduler is not None or os.path.isdir(source) or (glob.has_magic(source) and not os.path.exists(source)):
         return True
@@ -50,21 +50,22 @@ def is_large(job: Job) -> bool:
 
 def run(job: Job, settings: dict[str, Any]) -> int:
     """The whole job; returns the exit code."""
-    with as_problem(BAD_USAGE):
+    with as_user_error(BAD_USAGE):
         target = _check(job)
         if job.prior is not None:
             settings["prior"] = prior_of(job.prior)
-    with as_problem(BAD_DATA), _workers(job), noting(DataWarning, CheckpointWarning) as notes:
+    with as_user_error(BAD_DATA), _workers(job), noting(DataWarning, CheckpointWarning) as notes:
         dims = None if job.dims is None else [d.strip() for d in job.dims.split(",")]
         done = job.fit(files_of(job.source), job.source, job.max_iter, dims=dims, value=job.value, **settings)
         if job.out.lower().endswith(MODEL):
             with naming(job.out, "write"):
                 done.save(job.out)
-        if job.at is not None:
-            rows = write_at(partial(done.at, known=True), done.observations, job.at, target, job.value or "value")
-            notes = [*notes, f"{rows:,} answers are in {target}"]
-        elif not job.out.lower().endswith(MODEL):
-            _write_all(done, job.out)
+        with _model_kept(done, job.out):
+            if job.at is not None:
+                rows = write_at(partial(done.at, known=True), done.observations, job.at, target, job.value or "value")
+                notes = [*notes, f"{rows:,} answers are in {target}"]
+            elif not job.out.lower().endswith(MODEL):
+                _write_all(done, job.out)
     job.tell(done, notes)
     return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
@@ -75,18 +76,18 @@ def _check(job: Job) -> str:
         if getattr(job, name):
             flag = "--" + name.replace("_", "-")
             msg = f"{flag} needs all of the data in memory, and {job.source} is read in pieces; leave it out."
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
     is_model = job.out.lower().endswith(MODEL)
     if not is_model and not job.out.lower().endswith(ENDINGS):
         msg = f"-o must be a model, model{MODEL}, or a table, {' or '.join(ENDINGS)}; got {job.out}."
-        raise Problem(msg, BAD_USAGE)
+        raise UserError(msg, BAD_USAGE)
     target = job.out
     if job.at is not None:
         target = job.out[: -len(MODEL)] + ".at" + Path(job.at).suffix if is_model else job.out
         check_list(job.at, target)
         if not os.path.exists(job.at):
             msg = f"cannot read {job.at}: there is no such file."
-            raise Problem(msg, BAD_DATA)
+            raise UserError(msg, BAD_DATA)
     for path in {job.out, target, *([job.checkpoint] if job.checkpoint else [])}:
         with naming(path, "write"):
             check_free(path)
@@ -105,7 +106,25 @@ def _workers(job: Job) -> Iterator[None]:
         try:
             yield
         except ClusterError as error:
-            raise Problem(str(error), BAD_DATA) from error
+            raise UserError(str(error), BAD_DATA) from error
+
+
+@contextmanager
+def _model_kept(done: Completion, out: str) -> Iterator[None]:
+    """Where answers cannot be written, the fit is not lost: the model is kept beside them, unless it is already."""
+    try:
+        with as_user_error(BAD_DATA):
+            yield
+    except UserError as error:
+        model = out
+        if not out.lower().endswith(MODEL):
+            model = str(Path(out).with_suffix(MODEL))
+            if os.path.exists(model):
+                raise
+            with naming(model, "write"):
+                done.save(model)
+        msg = f"{error.sentence} The model itself is in {model}, for tensorfill.Completion.load."
+        raise UserError(msg, error.code) from error
 
 
 def _write_all(done: Completion, out: str) -> None:
@@ -116,7 +135,7 @@ def _write_all(done: Completion, out: str) -> None:
             f"the completed table would have {obs.size:.2g} rows; name the entries you want with --at F, or keep the "
             f"model: -o model{MODEL}."
         )
-        raise Problem(msg, BAD_DATA)
+        raise UserError(msg, BAD_DATA)
     table = done.completed
     with naming(out, "write"):
         table.to_csv(out, index=False) if out.lower().endswith(".csv") else table.to_parquet(out, index=False)

@@ -17,7 +17,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.numerical import PRIORS
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import did_you_mean
-from tensorfill.terminal import BAD_USAGE, Problem
+from tensorfill.terminal import BAD_USAGE, UserError
 
 LOWEST = {"rank": 1, "max_iter": 1, "seed": 0}
 
@@ -30,14 +30,14 @@ def check_numbers(**given: float | None) -> None:
             continue
         must = "> 0" if low is None else f">= {low}"
         msg = f"--{name.replace('_', '-')} must be {must}; got {number:g}."
-        raise Problem(msg, BAD_USAGE)
+        raise UserError(msg, BAD_USAGE)
 
 
 def check_effort(effort: str) -> None:
     """Refuse an effort that there is not."""
     if effort not in EFFORTS:
         msg = f"--effort must be {', '.join(EFFORTS[:-1])} or {EFFORTS[-1]}; got {effort!r}."
-        raise Problem(msg, BAD_USAGE)
+        raise UserError(msg, BAD_USAGE)
 
 
 def mode_and_weight(text: str) -> tuple[int | str, float]:
@@ -49,7 +49,7 @@ def mode_and_weight(text: str) -> tuple[int | str, float]:
         weight = math.nan
     if not (sign and name and math.isfinite(weight) and weight >= 0):
         msg = f"--smooth must be MODE=RHO with RHO >= 0, e.g. row=10 or 0=10; got {text!r}."
-        raise Problem(msg, BAD_USAGE)
+        raise UserError(msg, BAD_USAGE)
     return (int(name) if name.lstrip("-").isdigit() else name), weight
 
 
@@ -58,7 +58,7 @@ def mode_and_units(text: str) -> dict[int | str, Any]:
     name, sign, into = text.partition("=")
     if not sign or not name or not into:
         msg = f"--fold must be DIMENSION=UNIT,UNIT, e.g. time=day,hour, or DIMENSION=STEPS; got {text!r}."
-        raise Problem(msg, BAD_USAGE)
+        raise UserError(msg, BAD_USAGE)
     key = int(name) if name.isdigit() else name
     return {key: int(into) if into.isdigit() else tuple(part.strip() for part in into.split(","))}
 
@@ -77,7 +77,7 @@ def prior_of(text: str, obs: Observations | None = None) -> NumericalPrior | str
     cls = PRIORS[name]
     if cls.name not in PRIORS:  # found by its name, but made from a function
         msg = f"--prior {cls.name} must be made in Python; choose one of {', '.join(PRIORS)}."
-        raise Problem(msg, BAD_USAGE)
+        raise UserError(msg, BAD_USAGE)
     if rest.strip() in ("", ")"):
         return name
     known = [f.name for f in dataclasses.fields(cls) if f.init]
@@ -91,12 +91,12 @@ def prior_of(text: str, obs: Observations | None = None) -> NumericalPrior | str
         if key not in known or key in given:
             must = f"takes {' and '.join(known)}" if known else "takes no numbers"
             msg = f"--prior {cls.name} {must}; got {text!r}.{did_you_mean(key, known)}"
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
         try:
             given[key] = float(number) if not WHOLE.fullmatch(number.strip()) else int(number)
         except ValueError as error:
             msg = f"--prior must be a name, or a name and numbers like {cls.name}({known[0]}=2); got {text!r}."
-            raise Problem(msg, BAD_USAGE) from error
+            raise UserError(msg, BAD_USAGE) from error
     return cls(**given) if obs is None else dataclasses.replace(prior_for(obs, cls.name), **given)
 
 

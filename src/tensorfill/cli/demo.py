@@ -17,7 +17,7 @@ from tensorfill.data.samples import photograph
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.show.view import psnr
-from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Demo:
         check_numbers(max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
         if not 0 <= self.missing < 100:
             msg = f"--missing must be a percentage from 0 up to, but not including, 100; got {self.missing:g}."
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
         check_effort(self.effort)
         if clash := lost({"-o": self.out, "--report": self.report}, {}):
-            raise Problem(clash, BAD_USAGE)
+            raise UserError(clash, BAD_USAGE)
         truth = photograph()
         mask = random_entries(truth.shape, self.missing / 100, self.seed)
-        with as_problem(BAD_DATA):
+        with as_user_error(BAD_DATA):
             for path in (self.out, self.report):
                 if path is not None:
                     with naming(path, "write"):
@@ -81,10 +81,10 @@ class Demo:
             )
         except KeyboardInterrupt as error:
             msg = "interrupted before there was anything to write."
-            raise Problem(msg, INTERRUPTED) from error
+            raise UserError(msg, INTERRUPTED) from error
 
     def tell(self, done: Completion, ratio: float) -> None:
-        """Always, unless told to be quiet: this is what a demonstration is for."""
+        """Print the summary, also in a pipe, unless --quiet: this is what a demonstration is for."""
         if self.as_json:
             from tensorfill.show.summary import facts
 

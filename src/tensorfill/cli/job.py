@@ -1,4 +1,4 @@
-"""`tensorfill complete`, step by step: check, read, fit, write, tell. Every failure is a Problem with one sentence."""
+"""`tensorfill complete`, step by step: check, read, fit, write, tell. Every failure is a UserError, one sentence."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tensorfill.cli.checks import (
 from tensorfill.cli.outputs import check_outputs
 from tensorfill.cli.progress import Progress, planned
 from tensorfill.data.atomic import lost
+from tensorfill.data.checkpoint import CheckpointWarning
 from tensorfill.data.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
 from tensorfill.data.fold import fold_of, suggestion
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
 from tensorfill.data.horizon import longer, longer_file
-from tensorfill.data.keeping import CheckpointWarning
 from tensorfill.data.memory import limited
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import asked, sentinels
@@ -42,7 +42,7 @@ from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import numbers, write_bars
 from tensorfill.result.record import Status
-from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, Problem, as_problem, noting
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
 
 LEVEL = 0.9  # of --error-bars
 
@@ -88,25 +88,25 @@ class Job:
     def run(self) -> int:
         """Do it; returns the exit code."""
         with ExitStack() as stack:
-            with as_problem(BAD_USAGE):  # not around the run: a reader that goes away is no mistake
+            with as_user_error(BAD_USAGE):  # not around the run: a reader that goes away is no mistake
                 stack.enter_context(limited(self.max_memory))
             return self._run()
 
     def _run(self) -> int:
-        with as_problem(BAD_USAGE):
+        with as_user_error(BAD_USAGE):
             settings = self.settings()
             fold: Any = None if self.fold is None else mode_and_units(self.fold)
-        with as_problem(BAD_DATA):
+        with as_user_error(BAD_DATA):
             large = blocks.is_large(self)
         if large:
             return blocks.run(self, settings)
-        with as_problem(BAD_DATA), noting(FileWarning, DataWarning) as notes:
+        with as_user_error(BAD_DATA), noting(FileWarning, DataWarning) as notes:
             loaded = self.load()
             obs = loaded.observations()
             asked(obs)
             if self.unrounded or self.max_gap is not None:  # what is left empty is NaN
                 loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
-        with as_problem(BAD_USAGE):
+        with as_user_error(BAD_USAGE):
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
             if self.prior is not None:
@@ -117,7 +117,7 @@ class Job:
                 whole = longer(obs, when["time"][0], self.horizon)
             if fold is not None:
                 fold = fold_of(whole, fold, loaded.labels or {})
-        with as_problem(BAD_DATA):
+        with as_user_error(BAD_DATA):
             indices = self.places(loaded)
             check_outputs(self, loaded, whole, indices)
             self.check_gaps(whole)
@@ -148,18 +148,18 @@ class Job:
         outputs = {"-o": self.out, "--report": self.report, "--error-bars": self.error_bars}
         inputs = {"the input": self.source, "the mask": self.mask, "the list of --at": self.at}
         if clash := lost({**outputs, "--checkpoint": self.checkpoint}, inputs):
-            raise Problem(clash, BAD_USAGE)
+            raise UserError(clash, BAD_USAGE)
         check_effort(self.effort)
         if self.resume and self.checkpoint is None:
             msg = "--resume needs --checkpoint F, the file to go on from."
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
         for rank in self.rank if isinstance(self.rank, tuple) else (self.rank,):
             check_numbers(rank=rank)
         check_numbers(max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
         cls = METHODS[self.method_name]
         if self.effort != "normal" and self.method not in ("auto", f"auto-{self.effort}"):
             msg = f"--effort {self.effort} belongs to --method auto; got --method {self.method}."
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
         known = settings_of(cls)
         smooth = dict(mode_and_weight(text) for text in self.smooth)
         prior = None if self.prior is None else prior_of(self.prior)
@@ -169,24 +169,24 @@ class Job:
             if key not in known:
                 able = ", ".join(n for n, c in METHODS.items() if key in settings_of(c))
                 msg = f"--{key} means nothing for method {self.method_name}; it does for {able}."
-                raise Problem(msg, BAD_USAGE)
+                raise UserError(msg, BAD_USAGE)
         cls(**settings)
         return settings
 
     def _check_streams(self) -> None:
         if self.out == "-" and self.as_json:
             msg = "-o - and --json both write to standard output; choose one."
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
         if self.out == "-" and getattr(sys.stdout, "name", "") == os.devnull:  # what `main` puts for a closed one
             msg = "cannot write standard output: it is closed."
-            raise Problem(msg, BAD_DATA)
+            raise UserError(msg, BAD_DATA)
         if self.horizon is not None and format_of(self.out) is None and self.format is None:
             msg = f"--horizon writes a new file, whose form {self.out!r} does not say: add --format, e.g. --format csv."
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
         ins = [f for f in (self.source, self.mask, self.at) if f == "-"]
         if len(ins) > 1:
             msg = 'only one of IN, --mask and --at can be "-", standard input.'
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
 
     def load(self) -> Loaded:
         """The data, with what --mask leaves of them."""
@@ -205,7 +205,7 @@ class Job:
         masked = loaded.with_mask(read_mask(self.mask, loaded.shape))
         if not masked.observed().any():
             msg = f"{self.mask} leaves no known entry of {self.source}."
-            raise Problem(msg, BAD_DATA)
+            raise UserError(msg, BAD_DATA)
         return masked
 
     def when(self, obs: Observations, loaded: Loaded) -> dict[str, Any]:
@@ -236,7 +236,7 @@ class Job:
                     f"the completed tensor would hold {loaded.size:.2g} numbers, and {DENSE_LIMIT:.2g} is the limit; "
                     "name the entries you want with --at F."
                 )
-                raise Problem(sentence, BAD_DATA)
+                raise UserError(sentence, BAD_DATA)
             return None
         listed = read_list(self.at, loaded)
         with naming(self.at, "read"):
@@ -254,7 +254,7 @@ class Job:
             guess = None if self.source == "-" or self.dims else long_columns(self.source)
             if guess is not None:
                 msg += f" If each row is one entry: --dims {','.join(guess[0])} --value {guess[1]}."
-            raise Problem(msg, BAD_DATA)
+            raise UserError(msg, BAD_DATA)
 
     # --- the fit ------------------------------------------------------------------------------------------------
 
@@ -276,7 +276,7 @@ class Job:
                 )
             except KeyboardInterrupt as error:
                 sentence = "interrupted before there was anything to write."
-                raise Problem(sentence, INTERRUPTED) from error
+                raise UserError(sentence, INTERRUPTED) from error
 
     # --- after --------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from tensorfill.registry import did_you_mean
-from tensorfill.terminal import BAD_USAGE, OK, Problem
+from tensorfill.terminal import BAD_USAGE, OK, UserError
 
 
 class What(StrEnum):
@@ -68,6 +68,6 @@ class List:
             names = [str(name) for name in What]
             got = f"{self.what!r}.{did_you_mean(self.what, names)}" if self.what else f"nothing. Try: list {names[0]}"
             msg = f"what to list must be one of {', '.join(names)}; got {got}"
-            raise Problem(msg, BAD_USAGE)
+            raise UserError(msg, BAD_USAGE)
         listing(*rows(What(self.what)))
         return OK

@@ -14,7 +14,7 @@ import typer
 from tensorfill import __version__
 from tensorfill.bench.cli import app as bench_app
 from tensorfill.cli.lists import What
-from tensorfill.terminal import BAD_USAGE, INTERRUPTED, Problem, ended, stoppable
+from tensorfill.terminal import BAD_USAGE, INTERRUPTED, UserError, ended, stoppable
 
 SIGNALLED = 128  # exit codes above are this and the number of a signal
 
@@ -48,12 +48,12 @@ def _start(
 
 
 def _run(job: Any) -> NoReturn:
-    """Run it and end with its exit code; a Problem is one sentence on standard error."""
+    """Run it and end with its exit code; a UserError is one sentence on standard error."""
     try:
         code = job.run()
-    except Problem as problem:
-        typer.echo(f"tensorfill: {problem.sentence}", err=True)
-        code = problem.code
+    except UserError as error:
+        typer.echo(f"tensorfill: {error.sentence}", err=True)
+        code = error.code
     except KeyboardInterrupt:
         typer.echo("tensorfill: interrupted.", err=True)
         code = INTERRUPTED
@@ -76,7 +76,7 @@ def ranks(text: str) -> Any:
 
 
 def real(text: str) -> float:
-    """A number; the same."""
+    """A number; the sentence goes on from the name of the option."""
     try:
         return float(text)
     except ValueError as error:
@@ -84,10 +84,13 @@ def real(text: str) -> float:
         raise typer.BadParameter(msg) from error
 
 
-# Options that more than one command has
-Seed = Annotated[int, typer.Option(metavar="S", parser=whole, help="Everything random follows from it.")]
+# Options that more than one command has, or that are long
+Seed = Annotated[
+    int, typer.Option(metavar="S", parser=whole, help="Seed of everything random: same seed, same answer.")
+]
 Scheduler = Annotated[
-    str | None, typer.Option(metavar="A", help="Keep the data with the workers of this Dask scheduler (address, file).")
+    str | None,
+    typer.Option(metavar="A", help="Keep the data with the workers of this Dask scheduler: its address or file."),
 ]
 Effort = Annotated[
     str,
@@ -95,20 +98,31 @@ Effort = Annotated[
 ]
 Folding = Annotated[
     str | None,
-    typer.Option(metavar="D=u,v", help="Fill a dimension of dates as several: time=day,hour; or by steps: t=24."),
+    typer.Option(
+        metavar="D=u,v",
+        help="Split a dimension of dates into several for the fit: time=day,hour; or every 24 steps: t=24.",
+    ),
 ]
 Time = Annotated[
     str | None,
     typer.Option(metavar="a,b", help="Dimensions that are one time axis, from the outer to the inner: day,hour."),
 ]
 MaxGap = Annotated[
-    int | None, typer.Option(metavar="N", parser=whole, help="Leave gaps of more steps in time unfilled.")
+    int | None, typer.Option(metavar="N", parser=whole, help="Leave gaps of more than N steps along time unfilled.")
 ]
-Horizon = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Tell N steps after the last, too.")]
-MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after so many iterations.")]
-Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after so many seconds.")]
+Horizon = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Predict N steps after the last, too.")]
+MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after N iterations.")]
+Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after S seconds.")]
 Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
+ErrorBars = Annotated[
+    str | None,
+    typer.Option(metavar="F", help="Also write how far off each filled entry may be: 90 % are nearer. Twice the time."),
+]
+Smooth = Annotated[
+    list[str],
+    typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
 
 
@@ -124,7 +138,9 @@ def complete(
     source: Annotated[str, typer.Argument(metavar="IN", help="File, or 'parts/*.parquet'; - for standard input.")],
     out: Annotated[
         str,
-        typer.Option("--out", "-o", metavar="OUT", help="Where to; its ending says the format. - for standard output."),
+        typer.Option(
+            "--out", "-o", metavar="OUT", help="File to write; its ending says the format. - for standard output."
+        ),
     ],
     mask: Annotated[
         str | None, typer.Option(metavar="F", help="Picture or array: zero (black) = missing, else (white) = known.")
@@ -139,27 +155,19 @@ def complete(
     rank: Annotated[
         str | None, typer.Option(metavar="R", parser=ranks, help="Rank of the model; 8,8,3 where it has several.")
     ] = None,
-    smooth: Annotated[
-        list[str],
-        typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),
-    ] = [],  # noqa: B006  typer's form of an option that may be repeated; never changed
-    method: Annotated[str, typer.Option(metavar="M", help="See: tensorfill list methods.")] = "auto",
+    smooth: Smooth = [],  # noqa: B006  typer's form of an option that may be repeated; never changed
+    method: Annotated[str, typer.Option(metavar="M", help="Which method; see: list methods.")] = "auto",
     effort: Effort = "normal",
     seed: Seed = 0,
     report: Report = None,
-    error_bars: Annotated[
-        str | None,
-        typer.Option(
-            metavar="F", help="Write there how far off each filled entry may be: 90 % are nearer. Twice the time."
-        ),
-    ] = None,
+    error_bars: ErrorBars = None,
     unrounded: Annotated[
         bool,
-        typer.Option("--unrounded", help="Write the model's numbers as they are, also for whole-number data."),
+        typer.Option("--unrounded", help="Do not round, also where the data are whole numbers."),
     ] = False,
     missing_value: Annotated[
         str | None,
-        typer.Option(metavar="V", help="This means missing, besides NaN: a number, e.g. -999; in tables also a text."),
+        typer.Option(metavar="V", help="Missing besides NaN: a number, e.g. -999; in tables also a text."),
     ] = None,
     dims: Annotated[
         str | None, typer.Option(metavar="a,b,c", help="Table: its dimension columns. Array: names of its modes.")
@@ -171,7 +179,7 @@ def complete(
     alpha_missing: Annotated[bool, typer.Option("--alpha-missing", help="Transparent pixels are missing.")] = False,
     format: Annotated[
         str | None,
-        typer.Option(metavar="F", help="Format, where a name does not say it; see: tensorfill list formats."),
+        typer.Option(metavar="F", help="Format, where a file name does not say it; see: list formats."),
     ] = None,
     at: Annotated[
         str | None, typer.Option(metavar="F", help="Write only the entries listed there (.tns, or a table like IN).")
@@ -181,10 +189,10 @@ def complete(
     max_gap: MaxGap = None,
     horizon: Horizon = None,
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Take no more, e.g. 4GB; half of what is free if not given.")
+        str | None, typer.Option(metavar="SIZE", help="Most memory to take, e.g. 4GB; by default half of what is free.")
     ] = None,
     scheduler: Scheduler = None,
-    checkpoint: Annotated[str | None, typer.Option(metavar="F", help="Save the run there as it goes.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(metavar="F", help="Save the run to this file as it goes.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
     max_iter: MaxIter = None,
     seconds: Seconds = None,
@@ -222,7 +230,12 @@ def demo(
 @app.command("app")
 def app_(
     context: typer.Context,
-    port: Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Serve there; 0: any free.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", parser=whole, help="Port to serve at; 0: any free one. By default 8765, or any free one."
+        ),
+    ] = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Only print the address, open no browser.")] = False,
 ) -> None:
     """Serve a page on this computer: drop a file, paint a mask, watch, compare, download."""
@@ -281,7 +294,7 @@ def _end(code: int) -> NoReturn:
 
 
 def _called(arguments: list[str] | None) -> int:
-    """The exit code; whatever goes wrong on the way is one sentence, or none where nobody reads it."""
+    """Run the command: its exit code. What goes wrong is one sentence on standard error; a closed pipe is silent."""
     try:
         code = app(args=arguments, prog_name="tensorfill", standalone_mode=False)
         sys.stdout.flush()
@@ -292,12 +305,12 @@ def _called(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print("tensorfill: interrupted.", file=sys.stderr)
         return INTERRUPTED
-    except (MemoryError, ImportError) as error:  # while modules were loading: all others are Problems
+    except (MemoryError, ImportError) as error:  # while modules were loading: all others are a UserError
         if isinstance(error, ImportError) and "map segment" not in str(error):
             raise
         os.write(2, b"tensorfill: there is not enough memory to begin.\n")  # print would need some
         return 1
-    except OSError as error:  # of standard output: all others are Problems
+    except OSError as error:  # of standard output: all others are a UserError
         if not isinstance(error, BrokenPipeError):
             print(f"tensorfill: cannot write standard output: {error.strerror or error}.", file=sys.stderr)
         with suppress(OSError, ValueError):

@@ -18,7 +18,7 @@ RECENT = 20  # iterations over which the pace is taken
 
 
 def planned(method: str, settings: Mapping[str, Any], max_iter: int | None) -> int | None:
-    """How many iterations a fit takes at most, or None if nobody knows."""
+    """How many iterations a fit takes at most, or None if that is not known before."""
     from tensorfill.methods import METHODS
 
     if max_iter is not None:
@@ -87,11 +87,22 @@ class Progress:
             iteration=f"iteration {row.iteration}" + (f"/{total}" if total else ""),
             error=self._error(row.value, row.held_out),
             left="" if left is None else f"{clock(left)} left",
+            refresh=row.iteration < 2,  # a fit may be shorter than the time between two drawings
         )
 
     def reading(self, what: str, rows: int) -> None:
         """News of data that are read in pieces."""
         self.bar.update(self.task, description=f"{self.what}, {what}", iteration=f"{rows:,} rows", error="", left="")
+
+    def tried(self, name: str, error: float, share: float) -> None:
+        """News of a contest: what was tried and its error in spreads of the data, or what is being tried: no error."""
+        self.bar.update(
+            self.task,
+            description=f"{self.what}, trying",
+            iteration=name,
+            error=f"off by {error:.2g} of the spread" if math.isfinite(error) else "",
+            left=f"{share:.0%} of the time for trials" if share > 0 else "",
+        )
 
     @staticmethod
     def _error(value: float, held_out: float) -> str:

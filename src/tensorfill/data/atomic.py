@@ -1,4 +1,4 @@
-"""Files that are the old one or the whole new one, never half of either, and never in the place of what is none."""
+"""Replacing files in one step: after a crash there is the old file or the new one, never half of one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-OLD = "old"  # what a directory is called inside a temporary one, while another takes its place
+OLD = "old"  # name of a directory that is being replaced, inside the temporary one it was moved to
 KINDS = {
     stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def check_path(path: Any, what: str = "the name of a file") -> None:
-    """A sentence for what cannot be the name of a file."""
+    """Refuse what cannot be the name of a file."""
     if not isinstance(path, str | os.PathLike):
         msg = f"{what} must be text or a path; got {path!r}."
         raise TypeError(msg)
@@ -36,7 +36,7 @@ def check_path(path: Any, what: str = "the name of a file") -> None:
 
 
 def obstacle(path: str | os.PathLike[str]) -> str:
-    """What is at `path`, or where its links lead, that a file must not take the place of; empty if nothing is."""
+    """What is at `path` (links followed) that must not be replaced by a file, in words; empty if nothing is."""
     try:
         return KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
     except OSError:
@@ -44,7 +44,7 @@ def obstacle(path: str | os.PathLike[str]) -> str:
 
 
 def refuse_obstacle(path: str | os.PathLike[str]) -> None:
-    """An OSError where `path` is something that a file must not take the place of."""
+    """Raise OSError if `path` is something that must not be replaced by a file: a directory, a device, a pipe."""
     check_path(path)
     found = obstacle(path)
     if found:
@@ -53,7 +53,7 @@ def refuse_obstacle(path: str | os.PathLike[str]) -> None:
 
 
 def lost(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> str:
-    """A sentence where an output is an input or another output; empty if all are apart. None and "-" are no files."""
+    """A sentence if an output is the same file as an input or another output, else empty. None and "-" are no files."""
     written = {k: v for k, v in outputs.items() if v not in (None, "-")}
     for name, path in written.items():
         for other, read in inputs.items():
@@ -68,7 +68,7 @@ def lost(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) ->
 
 
 def same_file(one: str, two: str) -> bool:
-    """Do both names mean one file, through links or not, there already or not?"""
+    """Do both names mean one file? Links are followed; the file need not exist."""
     try:
         return os.path.samefile(one, two)
     except OSError:
@@ -144,6 +144,8 @@ def replacing(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     refuse_obstacle(path)
     sweep(path)
     target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, f"the directory {target.parent} does not exist", os.fspath(path))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f"{mark(target)}{os.getpid()}-", suffix=".part")
     try:
         with os.fdopen(handle, mode) as file:

@@ -7,7 +7,7 @@ back in the same type. Values under a mask are never read.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.exact import check_exact, numbers
 from tensorfill.data.labels import with_positions
-from tensorfill.data.memory import ask
-from tensorfill.data.observations import DataWarning, Observations
+from tensorfill.data.memory import ask, words
+from tensorfill.data.observations import DataWarning, Observations, check_dims
 from tensorfill.data.sentinels import asked
-from tensorfill.data.sources import ArraySource, XarraySource
+from tensorfill.data.sources import ArraySource, LineSource, XarraySource, first_column
 from tensorfill.data.sources import cast_like as cast_like
 
 Array = NDArray[Any]
@@ -59,7 +59,10 @@ def observe(
             return asked(made)
     if kind == "xarray":
         if not hasattr(data, "dims") or not hasattr(data, "values") or callable(data.values):
-            msg = f"xarray input must be a DataArray; got {type(data).__name__}. Choose a variable: dataset['name']."
+            names = [str(name) for name in getattr(data, "data_vars", ())]
+            one = f"dataset[{names[0]!r}]" if names else "dataset['name']"
+            msg = f"xarray input must be a DataArray; got {type(data).__name__}. Choose a variable: {one}."
+            msg += f" It has {', '.join(names)}; of one kind, together: dataset.to_array()." if len(names) > 1 else ""
             raise TypeError(msg)
         if dims is not None:
             msg = "dims must be left out for a DataArray, which has its own; rename them there."
@@ -86,14 +89,17 @@ def from_dense(
     try:
         array = np.asanyarray(T)
     except ValueError as error:  # NumPy's words for lists of different lengths
-        msg = f"data must be an array or a table, with rows of one length ({error})."
+        lengths = sorted({len(row) for row in T if hasattr(row, "__len__")}) if isinstance(T, list | tuple) else []
+        told = f"; these have {', '.join(map(str, lengths))} entries" if len(lengths) > 1 else f" ({error})"
+        msg = f"data must be an array or a table, with rows of one length{told}. Fill short ones up with None."
         raise ValueError(msg) from error
     if array.ndim == 0:
-        msg = f"data must be an array or a table; got a single {type(T).__name__}."
-        raise ValueError(msg)
+        raise ValueError(_no_array(T))
     if isinstance(array, np.matrix):  # always two-dimensional, also where one number per entry is meant
         array = np.asarray(array)
     array = numbers(array, "values")
+    if array.ndim == 1:
+        return _from_line(array, mask, weights, dims)
     observed = _observed(array, mask)
     plain = np.ma.getdata(array)
     if mask is not None and array.dtype.kind in "iu":
@@ -111,6 +117,34 @@ def from_dense(
         dims=() if dims is None else dims,  # type: ignore[arg-type]  # checked there
         source=ArraySource(array, observed),
     )
+
+
+def _no_array(given: Any) -> str:
+    """A sentence for what is no array at all."""
+    if given is None:
+        return "data must be an array or a table; got None. Did reading it fail?"
+    if isinstance(given, Mapping):
+        return "data must be an array or a table; got a dictionary. Of columns: pandas.DataFrame(data)."
+    if hasattr(given, "__iter__") and not hasattr(given, "dtype"):
+        return f"data must be an array or a table; got a {type(given).__name__}. Make a list of it first."
+    return f"data must be an array or a table; got a single {type(given).__name__}."
+
+
+def _from_line(array: Array, mask: Any, weights: Any, dims: Any) -> Observations:
+    """One series: a tensor with a second mode, of length 1."""
+    given = {"mask": mask, "weights": weights}
+    columns = {
+        name: None if what is None else _full(np.asarray(what), array.shape, name)[:, None]
+        for name, what in given.items()
+    }
+    names = ("step",) if dims is None else check_dims(dims, 1)
+    made = from_dense(array[:, None], columns["mask"], weights=columns["weights"], dims=beside(names[0]))
+    return replace(made, source=LineSource(made.source, first_column))
+
+
+def beside(dim: str) -> tuple[str, str]:
+    """The modes of one series along `dim`."""
+    return (dim, "value" if dim != "value" else "series")
 
 
 def _ask_about_inversion(plain: Array, observed: NDArray[np.bool_]) -> None:
@@ -140,7 +174,7 @@ def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:
 
 
 def _full(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    """A mask or weights in full shape; of the first modes alone, they serve all others: pixels (H, W), all channels."""
+    """A mask or weights in full shape. Those of the first modes hold for all others: of pixels, for all channels."""
     array = np.asarray(given)
     one = (1,) if array.ndim == len(shape) else ()  # lengths of 1 stand for all, as in NumPy, if no mode is left out
     if array.ndim > len(shape) or any(a not in (s, *one) for a, s in zip(array.shape, shape, strict=False)):
@@ -268,6 +302,10 @@ def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observatio
     """From a DataArray: NaN is missing, dims keep their names; a mask may be a DataArray in any order of dims."""
     if getattr(da, "chunks", None) is not None:
         warnings.warn(_loading(da), stacklevel=2)
+    if len(da.dims) == 1:
+        dims = beside(str(da.dims[0]))
+        made = from_xarray(da.expand_dims(dims[1], axis=1), mask, weights=weights)
+        return replace(made, source=LineSource(made.source, lambda out: out.isel({dims[1]: 0}, drop=True)))
     mask, weights = _by_name(mask, da, "mask"), _by_name(weights, da, "weights")
     made = from_dense(da.values, mask, weights=weights, dims=[str(d) for d in da.dims])
     return with_positions(replace(made, source=XarraySource(da, made.source)))
@@ -291,6 +329,6 @@ def _loading(da: Any) -> str:
     size = ", ".join(f"{d}: {n}" for d, n in da.sizes.items())
     name = f" {da.name!r}" if da.name is not None else ""
     return (
-        f"DataArray{name} ({size}) is backed by dask; all of it is loaded into memory now, {da.nbytes / 2**30:.3g} "
-        "GiB, and the run needs several times that. Select a part first to load less, or call .load() to silence this."
+        f"DataArray{name} ({size}) is backed by dask; all of it is loaded into memory now, {words(da.nbytes)}, "
+        "and the run needs several times that. Select a part first to load less, or call .load() to silence this."
     )

@@ -1,8 +1,9 @@
-"""Numbers as they are, or a sentence: nothing is rounded, cut or cast in silence on its way in."""
+"""Numbers are read exactly, or refused with a sentence: none is rounded, cut or cast silently."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -22,14 +23,37 @@ def numbers(given: ArrayLike, what: str) -> Array:
     if array.dtype == object and not isinstance(array, np.ma.MaskedArray):
         return floats(array, what)
     if array.dtype.kind not in "biuf":
-        msg = f"{what} must be numbers (integer, float or bool); got dtype {array.dtype}."
+        msg = f"{what} must be numbers (integer, float or bool); got {_other(array)}"
         raise TypeError(msg)
     return array
+
+
+def _other(array: Array) -> str:
+    """What an array holds that are no such numbers, and what to do."""
+    kind = array.dtype.kind
+    if kind == "c":
+        return f"dtype {array.dtype}. Give both parts, with one more mode: numpy.stack([T.real, T.imag], axis=-1)."
+    if kind in "US" and array.size:
+        flat = array.ravel()
+        bad = next((k for k, text in enumerate(flat) if not _is_number(text)), 0)
+        index = tuple(int(i) for i in np.unravel_index(bad, array.shape))
+        return f"text, {str(flat[bad])!r} at index {index}. Mark what is missing by None or NaN; number what has names."
+    if kind in "Mm":
+        return f"dtype {array.dtype}. Count from a start: (T - T.min()) / numpy.timedelta64(1, 'D')."
+    return f"dtype {array.dtype}. Choose one of its fields." if kind == "V" else f"dtype {array.dtype}."
+
+
+def _is_number(text: Any) -> bool:
+    try:
+        return not np.isnan(float(text))
+    except ValueError:
+        return False
 
 
 def floats(objects: Array, what: str, hint: str = "Mark what is missing by None or NaN.") -> Array:
     """Python objects as numbers, None and pandas.NA as NaN; what is no number is refused."""
     flat = [np.nan if x is None or type(x).__name__ == "NAType" else x for x in objects.ravel()]
+    flat = [float(x) if isinstance(x, Decimal) else x for x in flat]
     for x in flat:
         if not isinstance(x, Real | np.bool_):
             msg = f"{what} must be numbers; got {x!r}. {hint}"

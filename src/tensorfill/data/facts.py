@@ -13,21 +13,23 @@ from numpy.typing import NDArray
 from tensorfill.data.gaps import GAPS, clustering, depth, kinds_at
 from tensorfill.data.likeness import ENOUGH_PAIRS, grain, period, roughness
 from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.data.sources import root
 from tensorfill.data.units import slice_statistics
 
 Array = NDArray[Any]
 
-TWO_ENDS = ("yes/no", "scale")  # kinds of numbers that can lie between two ends alone
+TWO_ENDS = ("yes/no", "scale")  # kinds of numbers that have a least and a largest possible value
 CHANNELS = 4  # a mode of up to four entries is a set of channels (grey and alpha, RGB, CMYK), not a line of positions
-MOST_VALUES = 4_000_000  # more add nothing to the spread of a slice
-MOST_GAPS = 1_000_000  # nor to the share of one kind among them
+MOST_VALUES = 4_000_000  # values looked at: more add nothing to the spread of a slice
+MOST_GAPS = 1_000_000  # missing entries looked at: more add nothing to the share of each kind of gap
 FEW = 10  # entries below which a mean or a spread says little
-ALIKE = 0.6  # near entries that differ by less than this part of what far ones do: a smooth mode
-ORDERLY = 0.8  # above, the mean of two neighbours is no nearer than the mean of all: 1.5 x 0.8 > 1 with noise alone
+ALIKE = 0.6  # a mode is smooth if near entries differ by less than this part of what far ones do (mean squares)
+# The same for an ordered mode. Above, the mean of two neighbours is no better than the mean of all: 1.5 x 0.8 > 1.
+ORDERLY = 0.8
 SHORTEST_LINE = 8  # a mode shorter than this has no near and far
 LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
 SMALLEST_PICTURE = 16  # pixels along each side
-APART = 3.0  # times that the widest slice spreads more than the narrowest, before it is worth telling them apart
+APART = 3.0  # slices spread differently if the widest spreads so many times as much as the narrowest
 UNITS = 5.0  # slices have units of their own if the widest spreads so many times as much as the narrowest,
 AWAY = 2.0  # the typical one lies so many spreads away from zero,
 UNEVEN = 2.5  # and the furthest so many times as far as the nearest
@@ -70,7 +72,7 @@ class ModeFacts:
 
     @property
     def ordered(self) -> bool:
-        """Are neighbours so much more alike than others that it may serve to look at them?"""
+        """Are neighbours so much more alike than others that an entry may be guessed from them?"""
         return self.length > CHANNELS and self.pairs >= FEW and self.rough < ORDERLY
 
 
@@ -134,10 +136,10 @@ class Facts:
 
     @property
     def uneven(self) -> int | None:
-        """The mode whose slices spread most differently, for all that is known of them; None if all spread alike.
+        """The mode whose slices spread differently (see APART); None if those of every mode spread alike.
 
-        Of several the one with the fewest slices: variables are few, and moments spread differently where some of the
-        variables are missing.
+        Of several such modes the one with the fewest slices: variables are few; moments spread differently only because
+        some of the variables are missing there.
         """
         apart = [n for n, m in enumerate(self.modes) if m.spreads > APART]
         return min(apart, key=lambda n: self.modes[n].length, default=None)
@@ -194,9 +196,10 @@ def smooth_modes(obs: Observations) -> tuple[int, ...]:
 def unit_mode(obs: Observations, smooth: tuple[int, ...] | None = None) -> int | None:
     """The mode whose slices are quantities with units of their own (pressure, temperature, rain), if there is one.
 
-    Their spreads differ by more than a factor, and so does how far from zero they lie, measured by it, most of them
-    far: amounts of one kind that differ in size (busy and quiet stations) spread in proportion to it. It decides in
-    which unit errors are told, nothing else.
+    Three things must hold: spreads differ by more than UNITS; the distance from zero, in spreads of the slice, is
+    more than AWAY for the typical slice; and it differs by more than UNEVEN. Amounts of one kind that differ in size
+    (busy and quiet stations) fail the last one: they spread in proportion to their mean. The answer decides in which
+    unit errors are reported, and nothing else.
     """
     smooth = smooth_modes(obs) if smooth is None else smooth
     found: dict[int, float] = {}
@@ -229,7 +232,8 @@ def kind_of_numbers(t: Array) -> str:
 
     Positive reals that vary by less than a tenth of their size (kelvin, hectopascal) are no amounts counted from zero.
     """
-    level, spread = float(t.mean()), float(t.std())
+    with np.errstate(over="ignore"):  # beyond 1e154 the spread is infinite, which is fine here
+        level, spread = float(t.mean()), float(t.std())
     whole = bool(np.all(t == np.floor(t)) and np.abs(t).max() <= 2**53)  # beyond, every number is whole
     if whole and t.min() >= 0 and t.max() <= 1 and t.min() < t.max():
         return "yes/no"
@@ -264,10 +268,12 @@ def share_of_gaps(obs: Observations, ordered: tuple[int, ...]) -> dict[str, floa
 
 def is_picture(obs: Observations) -> bool:
     """8 or 16-bit numbers over rows x columns, of one channel or of up to four; or a picture file, whose modes are
-    named so. Whole numbers of that type with few distinct values (labels, ratings) are none.
+    named so. Whole numbers of that type with few distinct values (labels, ratings) are none, nor is a table.
     """
+    if getattr(obs.source, "table", False):  # its modes may be called row and column, too
+        return False
     named = obs.dims[:2] == ("row", "column")
-    dtype = getattr(getattr(getattr(obs.source, "inner", obs.source), "array", None), "dtype", None)
+    dtype = getattr(getattr(root(obs.source), "array", None), "dtype", None)
     small = dtype is not None and dtype.kind == "u" and dtype.itemsize <= 2
     form = obs.ndim == 2 or (obs.ndim == 3 and obs.shape[2] <= CHANNELS)
     if not form or min(obs.shape[:2]) < SMALLEST_PICTURE or not (named or small):

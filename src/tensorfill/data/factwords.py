@@ -35,7 +35,7 @@ def lines(facts: Facts) -> list[str]:
 def _mode(m: ModeFacts) -> str:
     """One mode in words."""
     if m.channels:
-        words = ["channels"]
+        words = ["one alone" if m.length == 1 else "few: channels, or series without an order"]
     elif m.smooth:
         words = [f"smooth: neighbours differ by {m.rough:.0%} of what far entries do"]
     elif m.ordered:

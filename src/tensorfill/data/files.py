@@ -187,7 +187,7 @@ def _check(loaded: Loaded) -> Loaded:
         msg = f"it holds {what}; only real numbers can be completed."
         raise FileError(msg)
     if len(loaded.shape) < 2:
-        msg = f"it has shape {loaded.shape}; a tensor needs at least two modes, e.g. days x hours."
+        msg = f"it has shape {loaded.shape}; a file needs at least two modes, e.g. days x hours; Python takes one."
         raise FileError(msg)
     if loaded.size == 0:
         msg = f"it has shape {loaded.shape}, which holds no entries."
@@ -276,5 +276,6 @@ def _spread(given: NDArray[np.bool_], shape: tuple[int, ...], *, channels: bool)
             wide = given if trailing == shape else given[..., None]
             return np.array(np.broadcast_to(wide, shape))
     partial = f", or {shape[:-1]} to serve all of the last mode" if len(shape) > 2 else ""
+    partial += f", or {shape[1:-1]} to serve all frames" if len(shape) > 3 else ""
     msg = f"it has shape {given.shape}, but the data have {shape}; a mask must have that shape{partial}."
     raise FileError(msg)

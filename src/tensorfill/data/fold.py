@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.labels import carried, tidy
+from tensorfill.data.likeness import period
 from tensorfill.data.observations import Observations
+from tensorfill.data.timeaxis import only_mode
 
 Array = NDArray[Any]
 
@@ -29,13 +31,13 @@ LENGTH = {
 }
 CODE = {"year": "Y", "month": "M", "day": "D", "hour": "h", "minute": "m"}  # NumPy's
 FINEST = 60  # steps in the last unit: minutes of an hour
-DAYS = 3  # so many of them, at least, before a day can be like another
+DAYS = 3  # days that the data must span before folding is suggested
 # The share of the spread that the hour of the day must explain before folding is suggested. With runs of 8 steps hidden
 # the error of auto, over the spread, falls at shares of 0.77 (metro counts, .204 to .162), 0.65 (Seattle's temperature,
 # .026 to .018) and 0.09 (New York's temperature, .31 to .25), and rises at 0.06 and below (New York's humidity, .45 to
 # .50, wind, .64 to .78, and pressure, .22 to .25; a random walk, .06 to .07).
 RHYTHM = 0.3
-SERIES = 200  # so many of the other modes' slices are looked at
+SERIES = 200  # series (one for each index of all other modes) that are looked at, at most
 EXAMPLE = '{"time": ("day", "hour")}'
 
 
@@ -49,7 +51,7 @@ class Fold:
     lengths: tuple[int, ...]
 
     def spread(self, modes: Sequence[int]) -> tuple[int, ...]:
-        """Modes of the data as those of the folded tensor; the one that is folded is several."""
+        """Mode numbers of the data as mode numbers of the folded tensor, where the folded one became several."""
         more = len(self.names) - 1
         own = range(self.mode, self.mode + more + 1)
         return tuple(k for n in modes for k in (own if n == self.mode else (n + more * (n > self.mode),)))
@@ -100,6 +102,16 @@ def fold_of(obs: Observations, given: Fold | Mapping[Any, Any], labels: Mapping[
         msg = f"fold of {dim} needs dates or times along it{first}. Fold by a number of steps instead: {{{dim!r}: 24}}."
         raise ValueError(msg)
     return _by_calendar(mode, dim, names, at.astype("M8[us]"))
+
+
+def fold_of_line(obs: Observations) -> Fold | None:
+    """One series alone folded by its period, to have a second mode; None where it has none, and for several."""
+    mode = only_mode(obs)
+    if mode is None or obs.position_given(mode):
+        return None
+    size = float(np.abs(obs.values).max()) or 1.0
+    found = period(replace(obs, values=obs.values / size), mode)  # of a tame size: it squares them
+    return None if found is None else fold_of(obs, {mode: found})
 
 
 def _units(given: Any) -> tuple[str, ...]:

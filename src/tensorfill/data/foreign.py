@@ -28,7 +28,7 @@ ABSENT = ("missing", "zero")
 
 @dataclass(frozen=True, eq=False)
 class ForeignSource:
-    """An array of another library: `back` makes one from NumPy's, in the type of the data or, `wide`, as it is."""
+    """An array of another library: `back(array, wide)` makes one of NumPy's, in the type of the data unless `wide`."""
 
     back: Callable[[Array, bool], Any]
     inner: Any
@@ -40,7 +40,7 @@ class ForeignSource:
         return self.back(self.inner.fill(estimate), False)
 
     def wrap(self, estimate: Array) -> Any:
-        return self.back(estimate, True)
+        return self.back(self.inner.wrap(estimate), True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,42 +1,110 @@
-"""From pandas to Observations, and back: wide and long tables, Series with a MultiIndex."""
+"""From pandas to Observations, and back: wide and long tables, Series with a MultiIndex, one series alone."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tensorfill.data.convert import from_coo, from_dense
+from tensorfill.data.convert import beside, from_coo, from_dense
 from tensorfill.data.labels import with_positions
-from tensorfill.data.observations import Observations
-from tensorfill.data.sources import FrameSource, MatrixSource, SeriesSource, column_numbers
+from tensorfill.data.observations import DataWarning, Observations, check_dims
+from tensorfill.data.sources import CarriedSource, FrameSource, LineSource, MatrixSource, SeriesSource, column_numbers
+from tensorfill.registry import did_you_mean
 
-LONG = (
-    "Make labels the index, frame.set_index(...), or of a long table name the columns: complete(frame, dims=, value=)."
-)
+Array = NDArray[Any]
+
+LONG = "For a table with one row for each entry name its columns: complete(frame, dims=[...], value=...)."
 
 
 def observe_pandas(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
-    """From a matrix with NaN, or a Series with one index level per dimension."""
-    if data.ndim == 1 and getattr(data.index, "nlevels", 1) > 1:
-        if mask is not None or weights is not None or dims is not None:
-            msg = "mask, weights and dims must be left out for a Series: it has NaN and names of levels."
-            raise ValueError(msg)
-        names = [str(n) if n is not None else f"level{k}" for k, n in enumerate(data.index.names)]
-        made = from_pandas(data.rename("value").rename_axis(names).reset_index(), names, "value")
-        return with_positions(replace(made, source=SeriesSource(data, made.source)))
+    """From a matrix with NaN, a Series with one index level per dimension, or one series alone."""
+    if not hasattr(data, "iloc"):
+        msg = f"pandas input must be a DataFrame or a Series; got {type(data).__name__}. Give pandas.Series(data)."
+        raise TypeError(msg)
     if data.ndim == 2:
-        columns = [column_numbers(c, LONG) for _, c in data.items()]
-        numbers = np.stack(columns, axis=1) if columns else data.to_numpy()
-        made = from_dense(numbers, mask, weights=weights, dims=dims or _dims(data))
-        return with_positions(replace(made, source=MatrixSource(data, made.source)))
-    msg = (
-        "a pandas Series must have a MultiIndex with one level per dimension; got a plain index. One series alone has "
-        "no second mode: give several as columns, or fold it, e.g. days x hours."
-    )
-    raise ValueError(msg)
+        levels = getattr(data.index, "nlevels", 1)
+        if levels > 1 and data.shape[1] == 1 and data.index.is_unique:
+            made = _by_levels(data.iloc[:, 0], mask, weights, dims)
+            return replace(made, source=replace(made.source, frame=True))  # type: ignore[type-var]
+        return _matrix(data, mask, weights=weights, dims=dims)
+    if getattr(data.index, "nlevels", 1) > 1:
+        return _by_levels(data, mask, weights, dims)
+    (name,) = (str(data.index.name or "step"),) if dims is None else check_dims(dims, 1)
+    made = _matrix(data.to_frame("value"), mask, weights=weights, dims=beside(name))
+    return replace(made, source=LineSource(made.source, lambda out: out.iloc[:, 0].rename(data.name)))
+
+
+def _by_levels(series: Any, mask: Any, weights: Any, dims: Any) -> Observations:
+    """One number for each combination of index levels; absent ones are missing."""
+    if mask is not None or weights is not None or dims is not None:
+        msg = "mask, weights and dims must be left out for a Series: it has NaN and names of levels."
+        raise ValueError(msg)
+    names = [str(n) if n is not None else f"level{k}" for k, n in enumerate(series.index.names)]
+    made = from_pandas(series.rename("value").rename_axis(names).reset_index(), names, "value")
+    return with_positions(replace(made, source=SeriesSource(series, made.source)))
+
+
+# --- wide tables --------------------------------------------------------------------------------------------------
+
+
+def _matrix(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
+    """The columns of numbers as a matrix; those of text or dates are carried along, the first as labels."""
+    others = [n for n in range(data.shape[1]) if _is_text(data.iloc[:, n])]
+    if len(others) == data.shape[1] and others:
+        first = data.columns[0]
+        msg = f"none of the columns holds numbers; the first, {first!r}, has {data.iloc[0, 0]!r}. {LONG}"
+        raise TypeError(msg)
+    if len(others) > 1 and len(others) == data.shape[1] - 1:
+        one = next(str(c) for n, c in enumerate(data.columns) if n not in others)
+        named = [str(data.columns[n]) for n in others]
+        msg = f"a matrix has two columns of numbers or more; got one, {one!r}. If each row is one entry: "
+        msg += f"complete(frame, dims={named}, value={one!r})."
+        raise ValueError(msg)
+    kept = data if not others else _labelled(data, others)
+    columns = [column_numbers(c, f"Correct it, or mark it as missing: None or NaN. {LONG}") for _, c in kept.items()]
+    numbers = np.stack(columns, axis=1) if columns else kept.to_numpy()
+    made = from_dense(numbers, mask, weights=weights, dims=dims or _dims(kept))
+    source: Any = MatrixSource(kept, made.source)
+    if others:
+        places = tuple(n for n in range(data.shape[1]) if n not in others)
+        source = CarriedSource(data, places, source)
+    return with_positions(replace(made, source=source))
+
+
+def _is_text(column: Any) -> bool:
+    """Does a column hold text or dates and nothing else? Texts that are numbers are a mistake to be told."""
+    if column.dtype.kind in "biuf" or type(column.dtype).__name__ == "SparseDtype":
+        return False
+    if column.dtype.kind in "Mm" or type(column.dtype).__name__ == "PeriodDtype":
+        return True
+    known = column.dropna().unique()
+    return len(known) > 0 and all(isinstance(x, str) and not _is_number(x) for x in known)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _labelled(data: Any, others: Sequence[int]) -> Any:
+    """The columns of numbers, their rows called as the first of the other columns says, if it names each."""
+    for n in others:
+        empty = int(data.iloc[:, n].isna().sum())
+        if empty:
+            msg = f"column {data.columns[n]!r} holds no numbers and is left as it is, {empty:,} of its cells empty."
+            warnings.warn(msg, DataWarning, stacklevel=6)
+    kept = data.iloc[:, [n for n in range(data.shape[1]) if n not in others]]
+    labels = data.iloc[:, others[0]]
+    named = type(data.index).__name__ == "RangeIndex" and labels.is_unique and not labels.isna().any()
+    return kept.set_axis(labels, axis=0) if named else kept
 
 
 def _dims(frame: Any) -> tuple[str, str]:
@@ -45,27 +113,55 @@ def _dims(frame: Any) -> tuple[str, str]:
     return ("row", "column") if rows and rows == columns else (rows or "row", columns or "column")
 
 
+# --- long tables --------------------------------------------------------------------------------------------------
+
+
 def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
-    """From a long table; labels are sorted along each dimension, absent rows are missing."""
-    wanted = [*dims, value, *([weight] if weight else [])]
-    absent = [c for c in wanted if c not in frame.columns]
-    if absent:
-        msg = f"columns must be among {list(map(str, frame.columns))}; got {absent[0]!r}."
-        raise ValueError(msg)
+    """From a long table; absent rows are missing. Labels that are numbers, dates or clock times are sorted, categories
+    keep their order, other labels the one in which they first appear.
+    """
+    check_columns(list(frame.columns), [*dims, value, *([weight] if weight else [])])
     labels, codes = [], []
     for d in dims:
         unique, code = _numbered(frame[d], d)
         labels.append(unique)
         codes.append(code)
+    where, numbers = np.stack(codes, axis=1), column_numbers(frame[value], "Convert them: pandas.to_numeric.")
+    mean = f"frame.groupby({list(dims)}, as_index=False)[{value!r}].mean()"
+    refuse_repeats(where, numbers, dims, labels, mean)
     made = from_coo(
-        np.stack(codes, axis=1),
-        column_numbers(frame[value]),
+        where,
+        numbers,
         tuple(len(u) for u in labels),
         weights=None if weight is None else frame[weight].to_numpy(),
         dims=dims,
-        source=FrameSource(frame, tuple(dims), value, tuple(labels), np.stack(codes, axis=1)),
+        source=FrameSource(frame, tuple(dims), value, tuple(labels), where),
     )
     return with_positions(made)
+
+
+def check_columns(columns: Sequence[Any], wanted: Sequence[Any]) -> None:
+    """A sentence for a column that the table does not have."""
+    for name in wanted:
+        if name not in columns:
+            known = [str(c) for c in columns]
+            msg = f"the columns of this table are {', '.join(known)}; got {name!r}.{did_you_mean(str(name), known)}"
+            raise ValueError(msg)
+
+
+def refuse_repeats(where: Array, numbers: Array, dims: Sequence[str], labels: Sequence[Any], mean: str) -> None:
+    """A sentence for an entry with several rows; `mean` is the call that makes one of them."""
+    from tensorfill.data.formats.base import first_duplicate
+
+    seen = np.flatnonzero(~np.isnan(numbers)) if numbers.dtype.kind == "f" else np.arange(len(numbers))
+    twice = first_duplicate(where[seen])
+    if twice is None:
+        return
+    one, two = (int(seen[k]) for k in twice)
+    named = ", ".join(f"{d}={u[int(c)]}" for d, u, c in zip(dims, labels, where[one], strict=True))
+    msg = f"each entry must have one row; ({named}) has several, {one} and {two}, counted from 0. "
+    msg += f"Take their mean first: {mean}."
+    raise ValueError(msg)
 
 
 def _numbered(column: Any, name: str) -> tuple[Any, Any]:
@@ -74,9 +170,24 @@ def _numbered(column: Any, name: str) -> tuple[Any, Any]:
     if empty:
         msg = f"every row must have a label in column {name!r}; {empty:,} have none. Drop them or name what they are."
         raise ValueError(msg)
-    try:
-        return np.unique(column.to_numpy(), return_inverse=True)
-    except TypeError as error:
-        kinds = ", ".join(sorted({type(x).__name__ for x in column}))
-        msg = f"labels in column {name!r} must be of one kind that can be sorted; got {kinds}."
-        raise TypeError(msg) from error
+    if hasattr(column, "cat"):
+        used = column.cat.remove_unused_categories()
+        return used.cat.categories.to_numpy(), used.cat.codes.to_numpy().astype(np.intp)
+    array = column.to_numpy()
+    if array.dtype.kind in "biufMm":
+        return np.unique(array, return_inverse=True)
+    return by_appearance(column.tolist(), name)
+
+
+def by_appearance(column: list[Any], name: str) -> tuple[Array, Array]:
+    """The same for text: numbers, dates and clock times in their order, all else as it comes."""
+    from tensorfill.data.formats.long import encode
+
+    kinds = sorted({type(x).__name__ for x in column})
+    if len(kinds) > 1 and not {"int", "float"} >= set(kinds):
+        msg = f"labels in column {name!r} must be of one kind that can be sorted; got {', '.join(kinds)}."
+        raise TypeError(msg)
+    axis = encode(column)
+    labels = np.empty(len(axis.labels), dtype=object)
+    labels[:] = axis.labels
+    return labels, axis.codes

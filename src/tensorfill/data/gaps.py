@@ -22,7 +22,7 @@ TRIES = 8  # moves of the gaps, to find one that empties no slice
 
 
 def scattered(obs: Observations) -> NDArray[np.bool_]:
-    """Missing entries but for those of slices never seen, full shape."""
+    """True at missing entries of slices that have an observed one, full shape."""
     missing = ~obs.mask
     for n, i in obs.empty_slices():
         missing[(slice(None),) * n + (i,)] = False
@@ -39,7 +39,7 @@ def clustering(obs: Observations) -> list[float]:
 
 
 def _together(missing: NDArray[np.bool_]) -> list[float]:
-    """Per mode: as `clustering`."""
+    """`clustering`, given where entries are missing."""
     share = missing.mean()
     out = []
     for n, length in enumerate(missing.shape):
@@ -78,8 +78,10 @@ def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -
 def _around_moved_gaps(
     obs: Observations, rest: Observations, share: float, rng: np.random.Generator
 ) -> Observations | None:
-    """What is kept of `rest` when the gaps of `obs` are moved; None if no move hides about the share."""
-    missing = scattered(obs)
+    """`rest` without what lies under the gaps of `obs`, moved; None if none of TRIES moves hides about the share. Moves
+    that empty no slice come first; if there is none, as with few series, one entry of each such slice stays.
+    """
+    missing, spoilt = scattered(obs), None
     free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED and obs.shape[n] > 1]
     for _ in range(TRIES):
         out = _under_moved_gaps(rest, missing, share, free, rng)
@@ -87,7 +89,18 @@ def _around_moved_gaps(
             kept = rest.subset(~out)
             if len(kept.empty_slices()) == len(rest.empty_slices()):
                 return kept
-    return None
+            spoilt = out if spoilt is None else spoilt
+    return None if spoilt is None else rest.subset(~_but_one(rest, spoilt, rng))
+
+
+def _but_one(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
+    """One entry less of slices of which all would be set aside: of few series, moved gaps soon meet at some time."""
+    for n, length in enumerate(obs.shape):
+        i = obs.indices[:, n]
+        emptied = np.bincount(i[~out], minlength=length) == 0
+        at = rng.permutation(np.flatnonzero(out & emptied[i]))
+        out[at[np.unique(i[at], return_index=True)[1]]] = False
+    return out
 
 
 def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> Array:
@@ -104,7 +117,7 @@ def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> 
         wanted = share * obs.nnz * min(1.0, unseen * (obs.size // length) / gaps)
         hidden = np.zeros(length, dtype=bool)
         count, total = np.bincount(obs.indices[~out, n], minlength=length), int(out.sum())
-        for _ in range(3):  # runs moved round by a random distance; one move may not be enough
+        for _ in range(3):  # each time the runs are moved by another distance; one move may hide too little
             moved = seen & np.roll(~seen, int(rng.integers(1, length)))
             starts = np.flatnonzero(moved & ~np.roll(moved, 1))
             for start in rng.permutation(starts):
@@ -140,8 +153,8 @@ def _under_moved_gaps(
 
 # --- gaps in pictures -----------------------------------------------------------------------------------------------
 
-HALF = 0.5  # share of a picture that must be known before one can speak of gaps in it
-BY_CHANCE = 1e-6  # gaps expected by chance below which a gap is none of chance
+HALF = 0.5  # a picture of which less than this share is known is not one with gaps in it
+BY_CHANCE = 1e-6  # a gap is not one of chance if fewer than this many so deep are expected by chance
 
 
 def depth(obs: Observations) -> float:
@@ -204,8 +217,8 @@ def kinds_at(observed: NDArray[np.bool_], at: Array, ordered: Sequence[int]) -> 
 
 
 def steps_to_known(observed: NDArray[np.bool_], mode: int) -> NDArray[np.int32]:
-    """Steps from each entry to the nearest known one in its fibre along `mode`; that of an observed entry is 0. Where
-    the fibre has none: the largest number.
+    """Steps from each entry to the nearest known one in its fibre along `mode`, full shape: 0 at an observed entry, a
+    huge number in a fibre without any.
     """
     never = np.iinfo(np.int32).max // 2
     length = observed.shape[mode]

@@ -1,4 +1,4 @@
-"""Steps that are still to come: the data with so many empty slices after the last of a mode, and its labels gone on."""
+"""Steps after the last one: the data with empty slices appended to a mode, and its labels continued."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from tensorfill.data.formats.base import Loaded
 from tensorfill.data.labels import tidy
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import ArraySource, FrameSource, MatrixSource, SeriesSource, XarraySource
+from tensorfill.data.sources import (
+    ArraySource,
+    CarriedSource,
+    FrameSource,
+    LineSource,
+    MatrixSource,
+    SeriesSource,
+    XarraySource,
+)
 
 Array = NDArray[Any]
 
@@ -70,8 +78,13 @@ def _longer(source: Any, mode: int, count: int, dim: str) -> Any:
         labels = list(source.labels)
         labels[mode] = np.append(labels[mode], _on(labels[mode], count, dim, only_new=True))
         return replace(source, labels=tuple(labels))
-    if isinstance(source, SeriesSource):
+    if isinstance(source, SeriesSource | LineSource):
         return replace(source, inner=_longer(source.inner, mode, count, dim))
+    if isinstance(source, CarriedSource):
+        beside = [str(c) for n, c in enumerate(source.frame.columns) if n not in source.places]
+        msg = f"horizon needs to know what comes beside it in {', '.join(beside)}; make labels the index, "
+        msg += f"frame.set_index({beside[0]!r}), and leave other columns out."
+        raise TypeError(msg)
     msg = "horizon appends to arrays, xarray and pandas; convert the data to one of them."
     raise TypeError(msg)
 
@@ -80,7 +93,7 @@ def _longer_xarray(da: Any, mode: int, count: int) -> Any:
     """Values of the new slices do not matter: they are unknown."""
     dim = da.dims[mode]
     again = np.append(np.arange(da.sizes[dim]), np.full(count, da.sizes[dim] - 1))
-    beside = [name for name, c in da.coords.items() if dim in c.dims and name != dim]  # known of the past alone
+    beside = [name for name, c in da.coords.items() if dim in c.dims and name != dim]  # not known for new steps
     out = da.drop_vars(beside).isel({dim: again})
     if dim not in da.indexes:
         return out
@@ -113,7 +126,7 @@ def _texts_on(labels: Any, count: int, dim: str) -> list[Any]:
         return [str(x) for x in new.tolist()]
     like = str(labels[0])
     unit = {10: "D", 16: "m", 19: "s"}.get(len(like), "us")
-    texts = np.datetime_as_string(new, unit=unit).tolist()  # type: ignore[call-overload]
+    texts = np.datetime_as_string(new, unit=unit).tolist()  # type: ignore[call-overload]  # a unit by name
     return [text.replace("T", like[10]) if len(like) > 10 else text for text in texts]
 
 

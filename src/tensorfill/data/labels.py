@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.dates import moments
-from tensorfill.data.sources import FrameSource, MatrixSource, SeriesSource, XarraySource
+from tensorfill.data.sources import CarriedSource, FrameSource, LineSource, MatrixSource, SeriesSource, XarraySource
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
-MOMENT = re.compile(DAY.pattern + r"([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")  # without a time zone, which NumPy has not
+MOMENT = re.compile(DAY.pattern + r"([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")  # without a time zone: NumPy has none
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # 007 is a name
 EVEN = 1.2  # steps are even if the widest is no more than so many times the narrowest: months, and quarters of a year
 
@@ -32,7 +32,7 @@ def carried(obs: Observations) -> dict[str, Any]:
     if hasattr(obs, "labels"):  # of observations in blocks
         return dict(obs.labels)
     source: Any = obs.source
-    if isinstance(source, SeriesSource):
+    if isinstance(source, SeriesSource | LineSource | CarriedSource):
         source = source.inner
     if isinstance(source, XarraySource):
         da = source.da
@@ -46,7 +46,26 @@ def carried(obs: Observations) -> dict[str, Any]:
     return {}
 
 
-def coordinates_of(obs: Observations, table: Any) -> Array:
+def coordinates_of(obs: Observations, given: Any) -> Array:
+    """The coordinates (k, N) that indices (k, N), or a table of labels, name; of one series alone also indices (k,)."""
+    if isinstance(given, Mapping) or hasattr(given, "columns"):
+        given = _by_labels(obs, given)
+    where, shape = np.atleast_2d(np.asarray(given)), obs.shape
+    if isinstance(obs.source, LineSource) and where.shape != (1, 2) and 1 in where.shape:
+        where = np.insert(where.reshape(-1, 1), 1, 0, axis=1)
+    if where.ndim != 2 or where.shape[1] != len(shape) or where.dtype.kind not in "iu":
+        msg = f"indices must be whole numbers (k, {len(shape)}), one column per mode; got shape {where.shape}, "
+        msg += f"dtype {where.dtype}."
+        raise ValueError(msg)
+    outside = np.flatnonzero(((where < 0) | (where >= np.array(shape))).any(axis=1))
+    if outside.size:
+        first = tuple(int(i) for i in where[outside[0]])
+        msg = f"indices must lie inside shape {shape}; got {first} in row {int(outside[0])}."
+        raise ValueError(msg)
+    return where
+
+
+def _by_labels(obs: Observations, table: Any) -> Array:
     """The coordinates (k, N) that a table of labels names, one column for each dimension; indices where there are no
     labels.
     """
@@ -96,7 +115,7 @@ def _array(labels: Sequence[Any]) -> Array:
 
 
 def _read(text: list[str]) -> Array:
-    """Text from a file may be days or numbers all the same."""
+    """Text from a file as numbers or moments where all of it can be read so."""
     if text and all(NUMBER.fullmatch(x) for x in text):
         whole = all("." not in x and len(x) < 18 for x in text)
         return np.array([int(x) for x in text]) if whole else np.array([float(x) for x in text])

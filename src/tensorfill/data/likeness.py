@@ -14,8 +14,11 @@ Array = NDArray[Any]
 ENOUGH_PAIRS = 30  # neighbouring pairs before a ratio of their differences is believed
 SURE_PAIRS = 200  # pairs of direct neighbours that settle how grainy a field is
 MOST_PAIRS = 200_000  # more add nothing to a mean
-FIBRES = 64  # the best observed fibres speak for a mode when a period is sought
-LONGEST_PERIOD = 1000
+FIBRES = 64  # fibres, those observed best, in which a period is sought
+SHORTEST_PERIOD = 3  # steps: of two there is no rise and fall to be told from noise
+LIKELIER = 1.2  # so many times as strong a longer period must be: a multiple of one is as strong as it is
+NEAR = 2  # steps beside the lag that stands out
+LONGEST_PERIOD = 1000  # steps: longer ones are not looked for
 WEAKEST = 0.1  # autocorrelation that is worth folding for: below, a period explains a hundredth of the variance
 
 
@@ -84,13 +87,40 @@ def period(obs: Observations, mode: int) -> int | None:
     correlation = _autocorrelation(X, M)
     longest = min(len(correlation) // 3, LONGEST_PERIOD)
     best, strength = None, 0.0
-    for lag in range(3, longest + 1):
+    for lag in range(SHORTEST_PERIOD, longest + 1):
         here, twice = correlation[lag], correlation[2 * lag]
         around = correlation[[lag - 1, lag + 1]]
-        if here >= around.max() and min(here, twice) > strength * 1.2:  # a multiple is no better than its period
+        if correlation[1:lag].min() >= 0:  # changes over a period sum to zero, so that it falls below before it returns
+            continue
+        if here >= around.max() and min(here, twice) > LIKELIER * strength:  # a multiple is no better
             best, strength = lag, float(min(here, twice))
     # of independent numbers the autocorrelation is off by about 1 / sqrt(how many there are)
-    return best if strength > max(6.0 / np.sqrt(max(M.sum(), 1.0)), WEAKEST) else None
+    if best is None or strength <= max(6.0 / np.sqrt(max(M.sum(), 1.0)), WEAKEST):
+        return None
+    return _refined(correlation, best)
+
+
+def _refined(correlation: Array, lag: int) -> int:
+    """The lag, one beside it or a part of it, whichever its multiples speak for: noise moves a wide peak by a step, 23
+    for 24, or lets twice the period stand out.
+    """
+    lag = _beside(correlation, lag)
+    for parts in range(lag // SHORTEST_PERIOD, 1, -1):
+        shorter = _beside(correlation, round(lag / parts))
+        if LIKELIER * _comb(correlation, shorter) >= _comb(correlation, lag):
+            return shorter
+    return lag
+
+
+def _beside(correlation: Array, lag: int) -> int:
+    near = [k for k in range(lag - NEAR, lag + NEAR + 1) if k >= SHORTEST_PERIOD]
+    return max(near, key=lambda k: (_comb(correlation, k), k == lag))
+
+
+def _comb(correlation: Array, lag: int) -> float:
+    """The mean over multiples of a lag, as far as there are pairs enough."""
+    turns = np.arange(1, max(2 * len(correlation) // 3 // lag, 1) + 1)
+    return float(correlation[lag * turns].mean())
 
 
 def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 methods, who go by the size of the tensor.
 
 Design: a limit that was given (`max_memory`) binds; without one it is a share of what is free at that moment. Asking
-takes nothing: the same budget answers each question, so whoever asks names all that is needed at once.
+reserves nothing: each question is answered by the whole budget, so one question must name all that is needed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-SHARE = 0.5  # of what is free: the rest is for what a library takes besides, and for everybody else
+SHARE = 0.5  # of what is free; the rest is for copies that libraries make, and for other programs
 SMALL = 2**25  # 32 MiB are given without looking, unless a limit was set
-CHUNK = 2**20
+CHUNK = 2**20  # bytes read at a time
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 SIZE = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?i?)b?", re.IGNORECASE)
 
@@ -120,7 +120,7 @@ def _linux() -> int | None:
 
 
 def _container() -> Iterator[int]:
-    """What control groups leave, each as far as it says: versions 2 and 1, and 2^63 so that there is one."""
+    """Bytes that control groups (versions 2 and 1) leave, where they set a limit; 2^63 first, so that there is one."""
     yield 2**63
     for most, used in (
         ("memory.max", "memory.current"),
@@ -143,5 +143,5 @@ def _windows() -> int | None:
         ]
 
     status = Status(length=ctypes.sizeof(Status))
-    done = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
+    done = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]  # on Windows
     return int(status.free) if done else None

@@ -53,6 +53,7 @@ class Observations:
     values : (nnz,) float32 or float64
     weights : (nnz,) positive, or None for all ones
     dims : N names
+    source : where they came from, so that the answer can have the same type; None: a NumPy array
     positions : per mode where its entries lie, (I_n,), if their steps are uneven, else None; None for all even
     """
 
@@ -67,7 +68,7 @@ class Observations:
     def __post_init__(self) -> None:
         object.__setattr__(self, "dims", check_dims(self.dims, len(self.shape)))
         if len(self.shape) < 2:
-            msg = f"a tensor must have at least 2 modes; got shape {self.shape}. Reshape it, e.g. days x hours."
+            msg = f"observations must have at least 2 modes; got shape {self.shape}. Add one of length 1."
             raise ValueError(msg)
         if self.size == 0:
             msg = f"data must hold at least one entry; got shape {self.shape}, which is empty."
@@ -152,6 +153,7 @@ class Observations:
 
     @property
     def ndim(self) -> int:
+        """How many modes there are, N."""
         return len(self.shape)
 
     @property
@@ -179,6 +181,8 @@ class Observations:
             if key in self.dims:
                 return self.dims.index(key)
             hint = did_you_mean(key, list(self.dims))
+            unnamed = self.dims == tuple(f"mode{n}" for n in range(self.ndim))
+            hint = hint or (" Name the modes: dims=." if unnamed else "")
             msg = f"dimension must be one of {', '.join(self.dims)}; got {key!r}.{hint}"
             raise ValueError(msg)
         if isinstance(key, bool) or not isinstance(key, int | np.integer):
@@ -192,13 +196,13 @@ class Observations:
     @cached_property
     def flat(self) -> NDArray[np.intp]:
         """Position of each observation in the C-ordered dense tensor, (nnz,)."""
-        self._refuse_huge("positions in the dense tensor")
+        self.refuse_huge("positions in the dense tensor")
         return np.ravel_multi_index(tuple(self.indices.T), self.shape).astype(np.intp, copy=False)
 
     @cached_property
     def mask(self) -> NDArray[np.bool_]:
         """True = observed, full shape."""
-        self._refuse_huge("the mask")
+        self.refuse_huge("the mask")
         out = np.zeros(self.size, dtype=bool)
         out[self.flat] = True
         return out.reshape(self.shape)
@@ -216,12 +220,13 @@ class Observations:
 
     def dense(self, fill: float = np.nan, dtype: Any = None) -> Array:
         """The tensor with `fill` where nothing was observed, full shape."""
-        self._refuse_huge("a dense copy")
+        self.refuse_huge("a dense copy")
         out = np.full(self.size, fill, dtype=dtype or self.values.dtype)
         out[self.flat] = self.values
         return out.reshape(self.shape)
 
-    def _refuse_huge(self, what: str) -> None:
+    def refuse_huge(self, what: str) -> None:
+        """Raise MemoryError, with a sentence, if `what` would take one number for each of too many entries."""
         if self.size > DENSE_LIMIT:
             msg = (
                 f"{what} needs one number per entry, {self.size:.3g} of them; the limit is {DENSE_LIMIT:.3g}. "
@@ -240,6 +245,10 @@ class Observations:
         """Where the entries of a mode lie, (I_n,): 0, 1, 2, ... unless the data say otherwise."""
         at = None if self.positions is None else self.positions[mode]
         return np.arange(self.shape[mode], dtype=np.float64) if at is None else at
+
+    def position_given(self, mode: int) -> bool:
+        """Do the data say that the steps along a mode are uneven?"""
+        return self.positions is not None and self.positions[mode] is not None
 
     def empty_slices(self) -> list[tuple[int, int]]:
         """(mode, index) of every slice in which nothing is observed."""
@@ -309,8 +318,9 @@ def check_dims(dims: Sequence[str] | None, ndim: int) -> tuple[str, ...]:
     if not isinstance(dims, Iterable):
         msg = f"dims must be {ndim} different names; got {dims!r}."
         raise TypeError(msg)
-    names = tuple(str(d) for d in dims)
+    names = (dims,) if isinstance(dims, str) and ndim == 1 else tuple(str(d) for d in dims)
     if len(names) != ndim or len(set(names)) != ndim:
-        msg = f"dims must be {ndim} different names; got {names}."
+        must = "one name" if ndim == 1 else f"{ndim} different names"
+        msg = f"dims must be {must}; got {names}."
         raise ValueError(msg)
     return names

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.convert import from_coo, from_dense
+from tensorfill.data.convert import beside, from_coo, from_dense
+from tensorfill.data.frames import by_appearance, check_columns, refuse_repeats
 from tensorfill.data.labels import with_positions
-from tensorfill.data.observations import Observations
-from tensorfill.data.sources import cast_like
+from tensorfill.data.observations import Observations, check_dims
+from tensorfill.data.sources import LineSource, cast_like
 
 Array = NDArray[Any]
 
@@ -24,6 +25,10 @@ def observe_polars(frame: Any, mask: Any, *, weights: Any, dims: Sequence[str] |
     """A table whose columns of numbers are a matrix; the others are carried along."""
     import polars as pl
 
+    if isinstance(frame, pl.Series):
+        name = ("step",) if dims is None else check_dims(dims, 1)
+        made = observe_polars(frame.alias("value").to_frame(), mask, weights=weights, dims=beside(name[0]))
+        return replace(made, source=LineSource(made.source, lambda out: out.to_series(0).alias(frame.name)))
     _check(frame)
     names = [c for c in frame.columns if frame[c].dtype.is_numeric() or frame[c].dtype == pl.Boolean]
     if not names:
@@ -43,17 +48,15 @@ def observe_polars(frame: Any, mask: Any, *, weights: Any, dims: Sequence[str] |
 
 
 def from_polars(frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
-    """From a long table; labels are sorted along each dimension, absent rows are missing."""
+    """From a long table; absent rows are missing. Labels are in the order that `frames.from_pandas` has them in."""
     _check(frame)
-    for name in (*dims, value, *([weight] if weight else [])):
-        if name not in frame.columns:
-            msg = f"columns must be among {frame.columns}; got {name!r}."
-            raise ValueError(msg)
+    check_columns(frame.columns, [*dims, value, *([weight] if weight else [])])
     labels, codes = zip(*(_numbered(frame[d], d) for d in dims), strict=True)
-    where = np.stack(codes, axis=1)
+    where, numbers = np.stack(codes, axis=1), _numbers(frame[value])
+    refuse_repeats(where, numbers, dims, labels, f"frame.group_by({list(dims)}).agg(pl.col({value!r}).mean())")
     made = from_coo(
         where,
-        _numbers(frame[value]),
+        numbers,
         tuple(len(u) for u in labels),
         weights=None if weight is None else frame[weight].to_numpy(),
         dims=dims,
@@ -86,10 +89,15 @@ def _numbers(column: Any) -> Array:
 
 def _numbered(column: Any, name: str) -> tuple[Any, Array]:
     """(labels in their order, which of them each row has)."""
+    import polars as pl
+
     if column.null_count():
         none = f"{column.null_count():,} have none. Drop them or name what they are."
         msg = f"every row must have a label in column {name!r}; {none}"
         raise ValueError(msg)
+    if column.dtype == pl.String:
+        found, codes = by_appearance(column.to_list(), name)
+        return pl.Series(name, found.tolist()), codes
     labels = column.unique().sort()
     places = {label: k for k, label in enumerate(labels.to_list())}
     return labels, np.fromiter((places[label] for label in column.to_list()), np.intp, len(column))
@@ -98,6 +106,8 @@ def _numbered(column: Any, name: str) -> tuple[Any, Array]:
 @dataclass(frozen=True, eq=False)
 class PolarsSource:
     """A polars table in wide form."""
+
+    table: ClassVar[bool] = True
 
     frame: Any
     names: tuple[str, ...]

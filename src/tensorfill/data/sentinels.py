@@ -20,8 +20,7 @@ from tensorfill.data.observations import DataWarning, Observations
 
 Array = NDArray[Any]
 
-OTHERS = 5  # values besides, of at least DISTINCT kinds, before one can be said to lie far from them
-DISTINCT = 3
+OTHERS, DISTINCT = 5, 3  # other values, and different ones among them, needed to say that one lies far from them
 ONE_SIGN = 20  # so many others, none below 0, make a negative code the odd one out however far they spread
 CODE_FAR = 3.0  # a code lies so many times as far from the median as the next value on its side
 ANY_FAR = 50.0  # any other number lies so many times the range of all others away from them

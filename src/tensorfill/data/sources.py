@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         rounded = np.rint(values)
-        # float64(2^63 - 1) rounds up to 2^63: compare before casting, so that the largest integer cannot wrap round
+        # float64(2^63 - 1) rounds up to 2^63: clip by comparing, so that the cast cannot overflow
         out = np.clip(rounded, limits.min, np.nextafter(np.float64(limits.max) + 1, 0)).astype(dtype)
         return np.where(rounded >= limits.max, dtype.type(limits.max), out)
     if dtype.kind == "f" and dtype.itemsize < values.dtype.itemsize:
@@ -40,6 +41,8 @@ def column_numbers(column: Any, hint: str = "Choose a column of numbers.") -> Ar
 @dataclass(frozen=True, eq=False)
 class ArraySource:
     """A dense array; numpy.ma stays numpy.ma."""
+
+    table: ClassVar[bool] = False  # rows and columns of a table, which are no pixels
 
     array: Array
     observed: NDArray[np.bool_]
@@ -69,6 +72,13 @@ class ArraySource:
 
 
 @dataclass(frozen=True, eq=False)
+class CellsSource(ArraySource):
+    """The cells of a table in a file, which is written by its format."""
+
+    table: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
 class XarraySource:
     """A DataArray: coordinates, attributes and name are kept."""
 
@@ -86,11 +96,41 @@ class XarraySource:
 
 
 @dataclass(frozen=True, eq=False)
+class LineSource:
+    """One series alone, as a tensor whose second mode has length 1; `take` makes a series of its only column."""
+
+    inner: Any
+    take: Callable[[Any], Any]
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, inner=self.inner.only(kept))
+
+    def fill(self, estimate: Array) -> Any:
+        return self.take(self.inner.fill(estimate))
+
+    def wrap(self, estimate: Array) -> Any:
+        return self.take(self.inner.wrap(estimate))
+
+
+def first_column(array: Array) -> Array:
+    """The series (n,) of (n, 1)."""
+    return array[:, 0]
+
+
+def root(source: Any) -> Any:
+    """What is inside of sources within sources: where the numbers are."""
+    while hasattr(source, "inner"):
+        source = source.inner
+    return source
+
+
+@dataclass(frozen=True, eq=False)
 class SeriesSource:
-    """A pandas Series with one index level per dimension."""
+    """A pandas Series with one index level per dimension, or a table of one such column."""
 
     series: Any
     inner: Any
+    frame: bool = False
 
     def only(self, kept: Array) -> Self:
         return replace(self, inner=self.inner.only(kept))
@@ -103,12 +143,15 @@ class SeriesSource:
 
     def _series(self, table: Any) -> Any:
         out = table.set_index(list(self.inner.dims))[self.inner.value]
-        return out.rename_axis(self.series.index.names).rename(self.series.name)
+        out = out.rename_axis(self.series.index.names).rename(self.series.name)
+        return out.to_frame() if self.frame else out
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixSource:
     """A pandas table in wide form."""
+
+    table: ClassVar[bool] = True
 
     frame: Any
     inner: Any
@@ -127,6 +170,39 @@ class MatrixSource:
 
     def wrap(self, estimate: Array) -> Any:
         return type(self.frame)(estimate, index=self.frame.index, columns=self.frame.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class CarriedSource:
+    """A pandas table with columns of text or dates beside those of numbers, which stand at `places`."""
+
+    table: ClassVar[bool] = True
+
+    frame: Any
+    places: tuple[int, ...]
+    inner: Any
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, inner=self.inner.only(kept))
+
+    def fill(self, estimate: Array) -> Any:
+        return self._beside(self.inner.fill(estimate))
+
+    def wrap(self, estimate: Array) -> Any:
+        return self._beside(self.inner.wrap(estimate))
+
+    def _beside(self, numbers: Any) -> Any:
+        out = self.frame.copy()
+        for n, place in enumerate(self.places):
+            out.isetitem(place, numbers.iloc[:, n].set_axis(out.index))
+        return out
+
+    def masked(self, out: Any, where: NDArray[np.bool_]) -> Any:
+        """`out` with nothing at `where`, which has a column for each of numbers."""
+        out = out.copy()
+        for n, place in enumerate(self.places):
+            out.isetitem(place, out.iloc[:, place].mask(where[:, n]))
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,4 +236,5 @@ class FrameSource:
         shape = tuple(len(u) for u in self.labels)
         grid = np.unravel_index(np.arange(math.prod(shape)), shape)
         table = {d: u[g] for d, u, g in zip(self.dims, self.labels, grid, strict=True)}
-        return type(self.frame)({**table, self.value: np.asarray(estimate).ravel()})
+        out = type(self.frame)({**table, self.value: np.asarray(estimate).ravel()})
+        return out.astype({d: self.frame[d].dtype for d in self.dims if hasattr(self.frame[d], "cat")})

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from tensorfill.data.labels import carried, tidy
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import ArraySource, FrameSource, MatrixSource, SeriesSource, XarraySource
+from tensorfill.data.sources import (
+    ArraySource,
+    CarriedSource,
+    FrameSource,
+    LineSource,
+    MatrixSource,
+    SeriesSource,
+    XarraySource,
+)
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -27,6 +35,8 @@ def time_modes(
     wanted : what needs to know, for the sentence
     """
     if time is None:
+        if (alone := only_mode(obs)) is not None:
+            return (alone,)
         found = carried(obs) if labels is None else labels
         dated = [n for n, d in enumerate(obs.dims) if d in found and tidy(found[d]).dtype.kind == "M"]
         if len(dated) == 1:
@@ -46,6 +56,12 @@ def time_modes(
         msg = f"time must name each mode once; got {time!r}."
         raise ValueError(msg)
     return modes
+
+
+def only_mode(obs: Observations) -> int | None:
+    """The mode along which one series alone lies; None where there are several series."""
+    long = [n for n, length in enumerate(obs.shape) if length > 1]
+    return long[0] if len(long) == 1 else None
 
 
 def check_steps(name: str, count: Any) -> int:
@@ -79,8 +95,9 @@ def long_gaps(observed: Mask, modes: Sequence[int], most: int) -> Mask:
 
 def check_emptiable(source: Any) -> None:
     """A sentence for types of data in which nothing can be left unfilled here."""
+    source = source.inner if isinstance(source, LineSource) else source
     if source is not None and not isinstance(
-        source, ArraySource | XarraySource | MatrixSource | FrameSource | SeriesSource
+        source, ArraySource | XarraySource | MatrixSource | CarriedSource | FrameSource | SeriesSource
     ):
         msg = "max_gap leaves gaps in arrays, xarray and pandas; convert the data to one of them."
         raise TypeError(msg)
@@ -88,12 +105,16 @@ def check_emptiable(source: Any) -> None:
 
 def emptied(out: Any, where: Mask, source: Any) -> Any:
     """`out`, completed in the type of its source, with nothing at `where` (full shape): NaN, <NA>, or masked."""
+    if isinstance(source, LineSource):
+        where, source = where[:, 0], source.inner
     if isinstance(source, XarraySource):
         return out.where(~where)
+    if isinstance(source, CarriedSource):
+        return source.masked(out, where)
     if isinstance(source, MatrixSource):
         return out.mask(where)
     if isinstance(source, SeriesSource):
-        return out.mask(where.ravel())
+        return out.mask(where.reshape(out.shape))
     if isinstance(source, FrameSource):
         return out.assign(**{source.value: out[source.value].mask(where.ravel())})
     if isinstance(out, np.ma.MaskedArray) or out.dtype.kind not in "f":  # whole numbers have no NaN

@@ -80,7 +80,7 @@ def slice_statistics(obs: Observations, mode: int, every: int = 1) -> tuple[Arra
     """(number, mean, standard deviation) of the observed entries of each slice along a mode, (I_n,) each; 0 if none.
     Of one in `every` of them, where there are many.
     """
-    # drawn, since steps of one length might meet the same colour each time
+    # drawn at random: even steps might always meet the same colour
     pick = slice(None) if every == 1 else np.random.default_rng(0).integers(obs.nnz, size=obs.nnz // every)
     i, length = obs.indices[pick, mode], obs.shape[mode]
     t = obs.values[pick].astype(np.float64)

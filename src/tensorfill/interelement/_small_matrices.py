@@ -47,7 +47,7 @@ def solve(Q: Array, o: Array, b: Array, noise: Array, n: int, A: Array) -> None:
 
     A (most, stride) is work space for the upper factor, four pivots at a time, with b as a column more: it is carried
     along. Flat, with unsigned offsets: signed ones may count from the end, and the check keeps loops out of vector
-    lanes. Rows are worked on from the multiple of LANES before their diagonal, so left of it is what nobody reads.
+    lanes. Rows are worked on from the multiple of LANES before their diagonal; what is left of it is never read.
     """
     f32, u64 = np.float32, np.uint64
     F, stride, wide = A.reshape(-1), A.shape[1], (n + LANES) // LANES * LANES

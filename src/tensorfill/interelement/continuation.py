@@ -27,7 +27,7 @@ EDGE = 1000.0  # how many times harder it is to change along an edge than across
 FLOOR = 0.003  # of the terms that know no direction, so that the system has one solution
 BLUR = 1.5  # pixels over which the structure tensor is averaged
 OWN = 0.3  # weight of what was continued, beside what is known, in the structure tensor of the second round
-ROUNDS = 2
+ROUNDS = 2  # the second continues edges with the directions that the first found in the gap
 MARGIN = 12  # pixels around a gap that are looked at: beyond, the average has no weight
 DEEPEST, RIM = 64, 8  # pixels of depth solved for at once; and of the rim, where the inside is of a smaller picture
 LARGEST, CELL = 2**18, 256  # pixels of a window solved for at once, and the side of those that a larger one is cut into
@@ -49,7 +49,7 @@ def continued(T: Array, known: Mask, how: str = "edges", threads: int = 1) -> Ar
         pieces += [(X[box][window], known[box][window], core) for window, core in _cut(own)]
 
     def fill(piece: tuple[Array, Mask, Mask]) -> None:
-        # of another piece it reads what is known only, and nobody else writes here
+        # it reads known pixels only, which no other piece writes, and writes pixels that no other piece reads
         part, given, core = piece
         part[core] = _window(part, given, how)[core]
 

@@ -52,7 +52,7 @@ class TensorSpacePrior:
 
     def settings(self) -> dict[str, Any]:
         """Name and parameters, JSON-able; `tensorspace_from_settings` makes the same prior of them."""
-        return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]
+        return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]  # of subclasses
 
     @classmethod
     def examples(cls) -> tuple[tuple[TensorSpacePrior, tuple[int, ...]], ...]:

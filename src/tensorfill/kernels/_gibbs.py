@@ -66,7 +66,7 @@ def systems(
                 G[i, r, s] = 0
         for start in range(starts[i], starts[i + 1], BLOCK):
             count = min(BLOCK, starts[i + 1] - start)
-            for b in range(count):  # by themselves: so many reads from far apart are under way at once
+            for b in range(count):  # a loop of its own, so that many reads from far apart overlap
                 weight[b], pull[b] = w[order[start + b]], z[order[start + b]]
             for b in range(count):
                 e = start + b

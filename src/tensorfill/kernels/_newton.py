@@ -99,6 +99,35 @@ def few_rows(
 
 
 @jit
+def lone_rows(
+    F: Array, others: Array, order: Array, starts: Array, pull: Array, c: Array, q: Array, out: Array
+) -> None:
+    """Every column of `out` (I, T) by itself: least squares of pull / c with weights c on its product alone, ridge q.
+
+    F, others, order, starts as in `systems`; a row that nothing determines is 0.
+    """
+    T, M = F.shape[1], others.shape[1]
+    k, slope, curvature = np.empty(T), np.empty(T), np.empty(T)
+    for i in range(len(starts) - 1):
+        for r in range(T):
+            slope[r] = curvature[r] = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            a = others[e, 0]
+            for r in range(T):
+                k[r] = F[a, r]
+            for m in range(1, M):
+                a = others[e, m]
+                for r in range(T):
+                    k[r] *= F[a, r]
+            p, w = pull[order[e]], c[order[e]]
+            for r in range(T):
+                slope[r] += p * k[r]
+                curvature[r] += w * k[r] * k[r]
+        for r in range(T):
+            out[i, r] = slope[r] / (curvature[r] + q[i] + NOTHING)
+
+
+@jit
 def _descend_row(G: Array, i: int, h: Array, q: float, low: float, high: float, v: Array) -> float:
     """One pass over the entries of row i, v (R,): each at its minimum within the bounds. What the best of them gained.
 

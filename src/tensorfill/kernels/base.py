@@ -1,4 +1,4 @@
-"""Layouts: the CP model at the observed entries, and its adjoint.
+"""Layouts: a model at the observed entries, and its adjoint.
 
 Design: a layout holds where the observations are, never their values. Vectors over observations have one
 order for all layouts: that of `Observations` (lexicographic). Priors therefore only ever see observed
@@ -21,7 +21,7 @@ Entrywise = Callable[[int, int, Array], tuple[float, Array]]
 
 
 class Layout(ABC):
-    """x_i = sum_r prod_n A_n[i_n, r] at the observed i, and the pull-back of a vector g over them."""
+    """x at the observed entries, of CP sum_r prod_n A_n[i_n, r], and the pull-back of a vector g over them."""
 
     name: ClassVar[str]
     shape: tuple[int, ...]

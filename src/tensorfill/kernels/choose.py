@@ -27,7 +27,7 @@ STARTUP = 2e6  # ns: importing Numba takes about a second, spread over the few h
 def estimate_time(
     nnz: int, shape: Sequence[int], rank: int, layout: str, contraction: Contraction | None = None
 ) -> float:
-    """Nanoseconds of one evaluation of all modes on one thread, the prior left out. Of CP, unless told."""
+    """Nanoseconds of one evaluation of all modes on one thread, without the prior; of CP if no contraction is given."""
     size, N = prod(shape), len(shape)
     if contraction is not None:
         return _time_of(contraction, nnz, layout)
@@ -90,4 +90,4 @@ def make_layout(
         msg = f"layout must be one of {', '.join(names)}; got {layout!r}.{did_you_mean(layout, names)}"
         raise ValueError(msg)
     name = choose_layout(len(indices), shape, rank, contraction=contraction) if layout == "auto" else layout
-    return LAYOUTS[name](indices, shape, contraction)  # type: ignore[call-arg]
+    return LAYOUTS[name](indices, shape, contraction)  # type: ignore[call-arg]  # of the concrete layouts

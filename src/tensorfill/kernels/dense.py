@@ -21,7 +21,7 @@ from tensorfill.kernels.contraction import SLAB_ENTRIES, Contraction, Halves
 from tensorfill.kernels.contraction import choose_split as choose_split
 from tensorfill.kernels.khatrirao import CPContraction
 
-PRODUCT_ROWS = 64  # rows that a matrix product wants to be worth its name
+PRODUCT_ROWS = 64  # rows from which on a matrix product runs at full speed
 # overflow and NaN are for the solver's guard to see in the result; compiled loops do not warn either
 silent = np.errstate(over="ignore", under="ignore", invalid="ignore")
 
@@ -52,7 +52,7 @@ class Plan:
 
 def slab_rows(cols: int, rank: int) -> int:
     """How many rows of X, each `cols` long, make a slab."""
-    # a few rows at least, lest the products degenerate; X is then no larger than R, which is whole anyway
+    # a few rows at least: products of single rows are slow; X is then no larger than R, which is held whole anyway
     return max(min(rank, PRODUCT_ROWS), SLAB_ENTRIES // max(cols, rank))
 
 

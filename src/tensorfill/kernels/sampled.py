@@ -135,7 +135,7 @@ def default_threads(nnz: int, rows: int, rank: int) -> int:
     """As many threads as pay: each wants a few ms of work, and its own gradient must not outgrow its share."""
     import numba
 
-    available = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    available = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]  # Numba sets it when it is imported
     return max(1, min(available, nnz * (rank + 8) // 2**20, nnz // (2 * rows)))
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.keeping import Checkpoint
+from tensorfill.data.checkpoint import Checkpoint
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.methods.checks import check_whole
 from tensorfill.registry import Registry, Settings
@@ -72,7 +72,7 @@ class Run(Settings):
 
     def tell(self, name: str, error: float, share: float) -> None:
         """News of a contest, to a callback that has a method `tried` for them: what was just tried, its error in
-        spreads of the data, and the share of the trials' time used up.
+        spreads of the data (NaN: it is being tried), and the share of the trials' time used up.
         """
         listens = getattr(self.callback, "tried", None)
         if listens is not None:

@@ -124,7 +124,7 @@ class Bayes(Method):
         kinds = self._kinds(obs, smooth)
         emission, likelihood, _ = kinds[0]
         table = entries(obs, self.threads)
-        rank = (RANK if obs.ndim == 2 else RANK_OF_TENSORS) if self.rank is None else self.rank
+        rank = default_rank(obs.ndim) if self.rank is None else self.rank
         width = int(table.first[-1]) * (rank + obs.ndim * self.effects)
         chains = max(1, min(self.chains, self.draws, (self.draws + self.burn) // CHAIN))
         burn, drawn, chains = self.burn // chains, self.draws // chains, chains * len(kinds)
@@ -230,6 +230,11 @@ class Bayes(Method):
         out["smooth"] = None if self.smooth is None else list(self.smooth)
         out["time"] = None if self.time is None else list(self.time)
         return out
+
+
+def default_rank(modes: int) -> int:
+    """Components beside the main effects, for as many modes."""
+    return RANK if modes == 2 else RANK_OF_TENSORS
 
 
 def fit_posterior(obs: Observations, run: Run | None = None, **settings: Any) -> tuple[Posterior, Outcome]:

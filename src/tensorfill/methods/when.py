@@ -1,4 +1,4 @@
-"""What was asked about time: which modes are it, which gaps stay, how far to go on; and what a method is told of it."""
+"""What `complete` was asked about time: modes of the time axis, gaps that stay, steps to predict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TimeAsked:
     horizon: int | None
 
     def checked(self, recipe: Method) -> TimeAsked:
-        """Itself; a sentence for numbers that are none, and for methods that cannot tell what is to come."""
+        """Itself; refuses numbers of steps below 1, and a horizon with methods that cannot predict."""
         for name in ("max_gap", "horizon"):
             if getattr(self, name) is not None:
                 check_steps(name, getattr(self, name))
@@ -52,7 +52,7 @@ class TimeAsked:
                 raise ValueError(msg)
         if not modes or not _knows_time(recipe):
             return recipe
-        return replace(recipe, time=modes)  # type: ignore[call-arg]
+        return replace(recipe, time=modes)  # type: ignore[call-arg]  # methods that take it were told apart above
 
     def unfilled(self, obs: Observations, modes: tuple[int, ...]) -> Any:
         """True in gaps that are too long, full shape with what is to come; None for none."""

@@ -1,6 +1,7 @@
 """Where a solver starts: initial factors.
 
-`uniform` is the paper's (Algorithm 1, line 1); the others use what the observations say before any fitting.
+`uniform` and `normal` are random and positive (Algorithm 1, line 1); the others use what the observations say before
+any fitting.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-INITS = ("uniform", "scaled", "constant", "means")
+INITS = ("uniform", "normal", "scaled", "constant", "means")
 
 
 def initial_factors(
@@ -31,8 +32,9 @@ def initial_factors(
 ) -> list[Array]:
     """Starting factors: the parameters of the model, of CP [(I_n, R)].
 
-    init : "uniform"   uniform(0, 1), as printed in the paper
-           "scaled"    the same, scaled so that the model's mean is the data's
+    init : "uniform"   uniform(0, 1)
+           "normal"    absolute values of normal numbers
+           "scaled"    uniform(0, 1), scaled so that the model's mean is the data's
            "constant"  one constant component at the data's mean, the others small noise
            "means"     the per-mode means as a low-rank model, the other components small noise
            or a list of arrays, which is checked and copied
@@ -43,6 +45,8 @@ def initial_factors(
         factors = [np.array(A) for A in problem.check_factors(init)]
     elif init == "uniform":
         factors = [rng.random(shape) for shape in problem.parameter_shapes]  # Algorithm 1, line 1
+    elif init == "normal":
+        factors = [np.abs(rng.standard_normal(shape)) for shape in problem.parameter_shapes]
     elif init == "scaled":
         factors = _scaled(problem, rng)
     elif init == "constant":

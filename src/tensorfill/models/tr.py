@@ -101,10 +101,12 @@ class TR(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Of the tensor, (I_1, ..., I_N)."""
         return tuple(G.shape[1] for G in self.cores)
 
     @property
     def rank(self) -> tuple[int, ...]:
+        """(r_0, ..., r_N-1), those on either side of each core."""
         return tuple(G.shape[0] for G in self.cores)
 
     @property

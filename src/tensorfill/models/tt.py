@@ -51,6 +51,7 @@ class TT(TR):
 
     @property
     def rank(self) -> tuple[int, ...]:
+        """(r_1, ..., r_N-1), those between the cores."""
         return tuple(G.shape[0] for G in self.cores[1:])
 
     def components(self) -> tuple[list[Array], Array]:

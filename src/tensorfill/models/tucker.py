@@ -122,10 +122,12 @@ class Tucker(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Of the tensor, (I_1, ..., I_N)."""
         return tuple(A.shape[0] for A in self.factors)
 
     @property
     def rank(self) -> tuple[int, ...]:
+        """(R_1, ..., R_N), one for each mode."""
         return tuple(self.core.shape)
 
     @property

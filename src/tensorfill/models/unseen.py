@@ -1,4 +1,4 @@
-"""Rows of factors that no observation speaks of: a day without data, a station not yet built."""
+"""Rows of factors for slices without a single observation: a day without data, a station not yet built."""
 
 from __future__ import annotations
 

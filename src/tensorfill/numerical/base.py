@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,8 +142,13 @@ class NumericalPrior:
         """Both at once; override where they share costly work."""
         return self.nll(t, x), self.grad(t, x)
 
-    # Optional, discovered by `has`: curv(t, x) second derivative; split(t, x) -> (positive, negative) parts,
-    # both >= 0, with grad = positive - negative for x > 0 (multiplicative steps).
+    if TYPE_CHECKING:  # optional methods, discovered by `has`; not there unless a subclass brings them
+
+        def curv(self, t: Array, x: Array) -> Array:
+            """Second derivative of each entry."""
+
+        def split(self, t: Array, x: Array) -> tuple[Array, Array]:
+            """(positive, negative), both >= 0, with grad = positive - negative for x > 0: for multiplicative steps."""
 
     def has(self, what: str) -> bool:
         """Does this prior offer the optional method `what` ("curv", "split", "sample", "quantile")?"""

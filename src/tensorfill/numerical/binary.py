@@ -156,6 +156,7 @@ class _Logit(NumericalPrior):
         return value, slope
 
     def curv(self, t: Array, x: Array) -> Array:
+        """Second derivative, n p (1 - p)."""
         e = np.abs(x)
         np.negative(e, out=e)
         np.exp(e, out=e)

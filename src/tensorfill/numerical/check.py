@@ -28,7 +28,7 @@ def check_numerical_prior(prior: NumericalPrior, *, seed: int = 0) -> None:
     `mean` with `start`, `sample` and `quantile` where the prior has them, copies by pickle and by `settings`.
     """
     rng = np.random.default_rng(seed)
-    with np.errstate(all="ignore"):  # the checks of finiteness speak for themselves, with the point they found
+    with np.errstate(all="ignore"):  # numbers that are not finite are reported by the checks, with their place
         _check_extremes(prior)
         _check_bounded(prior)
         t, x = entries(prior, rng)
@@ -82,10 +82,10 @@ def _methods(prior: NumericalPrior) -> Iterator[tuple[str, Callable[[Array, Arra
     yield "nll_and_grad()[1]", lambda t, x: prior.nll_and_grad(t, x)[1]
     yield "mean", lambda t, x: prior.mean(x)
     if prior.has("curv"):
-        yield "curv", prior.curv  # type: ignore[attr-defined]
+        yield "curv", prior.curv
     if prior.has("split"):
-        yield "split()[0]", lambda t, x: prior.split(t, x)[0]  # type: ignore[attr-defined]
-        yield "split()[1]", lambda t, x: prior.split(t, x)[1]  # type: ignore[attr-defined]
+        yield "split()[0]", lambda t, x: prior.split(t, x)[0]
+        yield "split()[1]", lambda t, x: prior.split(t, x)[1]
 
 
 def _check_kinds(prior: NumericalPrior, t: Array, x: Array) -> None:
@@ -128,7 +128,7 @@ def _check_split(prior: NumericalPrior, t: Array, x: Array) -> None:
     if not prior.has("split"):
         return
     t, x = t[x > 0], x[x > 0]
-    positive, negative = prior.split(t, x)  # type: ignore[attr-defined]
+    positive, negative = prior.split(t, x)
     grad = prior.grad(t, x)
     for part, name in ((positive, "positive"), (negative, "negative")):
         if (part < 0).any():

@@ -72,9 +72,11 @@ class Normal(_Centred):
         return value, slope
 
     def curv(self, t: Array, x: Array) -> Array:
+        """Second derivative, 1 / sigma^2."""
         return np.full_like(x, 1 / self.sigma**2)
 
     def split(self, t: Array, x: Array) -> tuple[Array, Array]:
+        """Parts >= 0 with grad = positive - negative, for x >= 0."""
         # A negative t counts with the positive part: both parts are then >= 0 for every t.
         negative = np.maximum(t, 0)
         positive = x + (negative - t)
@@ -206,6 +208,7 @@ class StudentT(_Centred):
         return r
 
     def curv(self, t: Array, x: Array) -> Array:
+        """Second derivative; negative in the tails."""
         square = (x - t) ** 2
         width = self.nu * self.scale**2
         return (self.nu + 1) * (width - square) / (width + square) ** 2

@@ -112,7 +112,7 @@ class Custom(Extended):
 
     def _found_slope(self) -> Loss:
         """The derivative of a bare function, in float64, by the better of two ways."""
-        loss: Loss = self.loss  # type: ignore[assignment]
+        loss: Loss = self.loss  # type: ignore[assignment]  # a function here: text is compiled before
 
         def differences(t: Array, z: Array) -> Array:
             t, wide = t.astype(float), z.astype(float)
@@ -139,7 +139,7 @@ class Custom(Extended):
         """E[t | x]."""
         low, high = self.x_domain.low, self.x_domain.high
         inside = np.clip(x, low, high)
-        return self._mean(inside) if self.expected is not None else inside  # type: ignore[attr-defined]
+        return self._mean(inside) if self.expected is not None else inside  # type: ignore[attr-defined]  # set by _compile
 
     def start(self, mean: float) -> float:
         """The x whose mean is `mean`, by bisection where it is not x itself."""

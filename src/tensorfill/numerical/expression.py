@@ -123,7 +123,7 @@ def _short(text: str) -> str:
 
 
 def within(seconds: float, work: Callable[[], None]) -> None:
-    """Do the work, or raise TimeoutError: in a thread of its own, which is told to stop where it takes longer."""
+    """Run the work in a thread of its own; if it takes longer, the thread is stopped and TimeoutError raised."""
     raised: list[BaseException] = []
 
     def do() -> None:

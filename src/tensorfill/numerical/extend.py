@@ -18,7 +18,7 @@ where the loss is convex, and untouched for x >= floor.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,6 +55,12 @@ class Extended(NumericalPrior):
     def _nll_and_grad(self, t: Array, z: Array) -> tuple[Array, Array]:
         return self._nll(t, z), self._grad(t, z)
 
+    if TYPE_CHECKING:  # optional, as in NumericalPrior; `curv` and `split` call them
+
+        def _curv(self, t: Array, z: Array) -> Array: ...
+
+        def _split(self, t: Array, z: Array) -> tuple[Array, Array]: ...
+
     def has(self, what: str) -> bool:
         """Does this prior offer the optional method `what`?"""
         if what in ("curv", "split"):
@@ -89,7 +95,7 @@ class Extended(NumericalPrior):
     def curv(self, t: Array, x: Array) -> Array:
         """Second derivative; jumps at the floor, and is 0 far outside."""
         z, out = self._inside(x)
-        second: Array = self._curv(t, z)  # type: ignore[attr-defined]
+        second: Array = self._curv(t, z)
         if out is not None:
             d = x[out] - z[out]
             bend = self._bend(t[out], z[out], d)
@@ -99,11 +105,11 @@ class Extended(NumericalPrior):
     def split(self, t: Array, x: Array) -> tuple[Array, Array]:
         """Parts >= 0 with grad = positive - negative."""
         z, out = self._inside(x)
-        positive, negative = self._split(t, z)  # type: ignore[attr-defined]
+        positive, negative = self._split(t, z)
         if out is not None:
             d = x[out] - z[out]
             bent = self._bend(t[out], z[out], d) * np.clip(d / self.floor, -2, 2)
-            # The bend first eats up the part that pulls outwards; what is left of it pulls back.
+            # The bend is taken off the part that pulls outwards, down to 0; the remainder goes to the other part.
             p = positive[out] + np.minimum(bent, 0)
             q = negative[out] - np.maximum(bent, 0)
             positive[out] = np.maximum(p, 0) - np.minimum(q, 0)
@@ -111,7 +117,7 @@ class Extended(NumericalPrior):
         return positive, negative
 
     def _start(self, x: float) -> float:
-        """A starting point moved inside the domain: at its very end (data that are all 0) nothing would move."""
+        """A starting point moved inside the domain: from its very end (data that are all 0) no step would lead away."""
         return float(self.x_domain.clip(np.asarray(x), margin=1e-3 * self.floor))
 
     def _edges(self) -> tuple[float, float]:
@@ -119,9 +125,9 @@ class Extended(NumericalPrior):
         return self.x_domain.low + self.floor, self.x_domain.high - self.floor
 
     def _inside(self, x: Array) -> tuple[Array, Any]:
-        """The nearest points inside, and the places where x is not (None: nowhere, and nothing is copied)."""
+        """The nearest points inside, and where x lies outside; (x itself, None) if all of it lies inside."""
         low, high = self._edges()
-        # `not <`: NaN takes the long way and stays NaN.
+        # NaN fails both comparisons: it goes on below, and stays NaN.
         if x.min(initial=np.inf) >= low and (high == np.inf or x.max(initial=-np.inf) <= high):
             return x, None
         z = np.clip(x, low, high)
@@ -142,6 +148,6 @@ class Extended(NumericalPrior):
     def _bend(self, t: Array, z: Array, d: Array, slope: Array | None = None) -> Array:
         """The b >= 0 of the module's note; |L'(z)| where the loss does not come in two parts."""
         if self.has("split"):
-            positive, negative = self._split(t, z)  # type: ignore[attr-defined]
+            positive, negative = self._split(t, z)
             return np.where(d < 0, positive, negative)
         return np.abs(self._grad(t, z) if slope is None else slope)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,19 @@ class Answer(Protocol):
 
     def pack(self) -> Packed:
         """Arrays, and a JSON-able rest."""
+
+
+class Draws(Answer, Protocol):
+    """An answer that has draws: a posterior, or one in other units or at other coordinates; see `draws_of`."""
+
+    def std_at(self, indices: Array) -> Array:
+        """The standard deviation of a datum at coordinates (k, N), noise included: (k,)."""
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        """Quantiles of a datum at coordinates (k, N): (k,), or (len(q), k) for several q."""
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        """m data sets at coordinates (k, N), noise included: (m, k)."""
 
 
 class PriorNeeded(ValueError):
@@ -138,13 +151,13 @@ class Blend:
         return np.clip(out, self.low, self.high)
 
     def std_at(self, indices: Array) -> Array:
-        return self.parts[0].std_at(indices)  # type: ignore[attr-defined]
+        return cast("Draws", self.parts[0]).std_at(indices)
 
     def quantile_at(self, indices: Array, q: Any) -> Array:
-        return np.clip(self.parts[0].quantile_at(indices, q), self.low, self.high)  # type: ignore[attr-defined]
+        return np.clip(cast("Draws", self.parts[0]).quantile_at(indices, q), self.low, self.high)
 
     def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        return np.clip(self.parts[0].sample(m, rng, indices), self.low, self.high)  # type: ignore[attr-defined]
+        return np.clip(cast("Draws", self.parts[0]).sample(m, rng, indices), self.low, self.high)
 
     def pack(self) -> Packed:
         arrays: dict[str, Array] = {"weights": self.weights}
@@ -184,13 +197,13 @@ class InUnits:
         return self.units.put_back(self.inner.full())
 
     def std_at(self, indices: Array) -> Array:
-        return self.units.scale[indices[:, self.units.mode]] * self.inner.std_at(indices)  # type: ignore[attr-defined]
+        return self.units.scale[indices[:, self.units.mode]] * cast("Draws", self.inner).std_at(indices)
 
     def quantile_at(self, indices: Array, q: Any) -> Array:
-        return self.units.put_back_at(self.inner.quantile_at(indices, q), indices)  # type: ignore[attr-defined]
+        return self.units.put_back_at(cast("Draws", self.inner).quantile_at(indices, q), indices)
 
     def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        return self.units.put_back_at(self.inner.sample(m, rng, indices), indices)  # type: ignore[attr-defined]
+        return self.units.put_back_at(cast("Draws", self.inner).sample(m, rng, indices), indices)
 
     def pack(self) -> Packed:
         arrays, meta = self.inner.pack()
@@ -201,8 +214,30 @@ class InUnits:
         return InUnits(unpack(arrays, meta["inner"], prior), Units.from_settings(meta["units"]))
 
 
+class _Elsewhere:
+    """An answer for the same data in another shape: entries are looked up where they lie there."""
+
+    inner: Answer
+
+    def _there(self, indices: Array) -> Array:
+        """The coordinates (k, N) as those of the inner answer."""
+        raise NotImplementedError
+
+    def at(self, indices: Array) -> Array:
+        return self.inner.at(self._there(indices))
+
+    def std_at(self, indices: Array) -> Array:
+        return cast("Draws", self.inner).std_at(self._there(indices))
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        return cast("Draws", self.inner).quantile_at(self._there(indices), q)
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        return cast("Draws", self.inner).sample(m, rng, self._there(indices))
+
+
 @dataclass(frozen=True, eq=False)
-class Folded:
+class Folded(_Elsewhere):
     """An answer for the same data with one mode folded: index i along `mode` became (i // period, i % period)."""
 
     kind: ClassVar[str] = "folded"
@@ -212,17 +247,8 @@ class Folded:
     period: int
     length: int
 
-    def at(self, indices: Array) -> Array:
-        return self.inner.at(fold_indices(np.asarray(indices), self.mode, self.period))
-
-    def std_at(self, indices: Array) -> Array:
-        return self.inner.std_at(fold_indices(indices, self.mode, self.period))  # type: ignore[attr-defined]
-
-    def quantile_at(self, indices: Array, q: Any) -> Array:
-        return self.inner.quantile_at(fold_indices(indices, self.mode, self.period), q)  # type: ignore[attr-defined]
-
-    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        return self.inner.sample(m, rng, fold_indices(indices, self.mode, self.period))  # type: ignore[attr-defined]
+    def _there(self, indices: Array) -> Array:
+        return fold_indices(np.asarray(indices), self.mode, self.period)
 
     def full(self) -> Array:
         X = self.inner.full()
@@ -241,7 +267,7 @@ class Folded:
 
 
 @dataclass(frozen=True, eq=False)
-class Refolded:
+class Refolded(_Elsewhere):
     """An answer for the same data with one mode folded by the calendar: index i along `mode` became codes[i]."""
 
     kind: ClassVar[str] = "refolded"
@@ -253,18 +279,6 @@ class Refolded:
     def _there(self, indices: Array) -> Array:
         i = np.asarray(indices)
         return np.column_stack([i[:, : self.mode], self.codes[i[:, self.mode]], i[:, self.mode + 1 :]])
-
-    def at(self, indices: Array) -> Array:
-        return self.inner.at(self._there(indices))
-
-    def std_at(self, indices: Array) -> Array:
-        return self.inner.std_at(self._there(indices))  # type: ignore[attr-defined]
-
-    def quantile_at(self, indices: Array, q: Any) -> Array:
-        return self.inner.quantile_at(self._there(indices), q)  # type: ignore[attr-defined]
-
-    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        return self.inner.sample(m, rng, self._there(indices))  # type: ignore[attr-defined]
 
     def full(self) -> Array:
         return unfold(self.inner.full(), self.mode, self.codes)
@@ -308,9 +322,9 @@ def factors_of(answer: Answer) -> Factors | None:
     return None
 
 
-def draws_of(answer: Answer) -> Any:
+def draws_of(answer: Answer) -> Draws | None:
     """The answer itself if it is a posterior, in whatever units or folds; None if it has no draws."""
-    return None if posterior_of(answer) is None else answer
+    return None if posterior_of(answer) is None else cast("Draws", answer)
 
 
 def posterior_of(answer: Answer) -> Posterior | None:

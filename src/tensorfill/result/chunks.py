@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-CHUNK = 2**22  # entries of a chunk, about, where nobody says
+CHUNK = 2**22  # entries of a chunk, about, if `chunks` is not given
 
 
 def part_of(answer: Answer, ranges: Sequence[tuple[int, int]]) -> Array:

@@ -19,7 +19,7 @@ from tensorfill.data.units import Units
 from tensorfill.models import Model
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
-from tensorfill.result.answer import Answer, Factors, Filled, Refolded, draws_of, factors_of, unfold
+from tensorfill.result.answer import Answer, Draws, Factors, Filled, Refolded, draws_of, factors_of, unfold
 from tensorfill.result.record import Bars, History, Status, Tried, limits
 from tensorfill.result.top import Top, top
 
@@ -47,6 +47,14 @@ class Completion:
     settings : what made this result, JSON-able; for reading, nothing in the package goes by it
     facts : what the observations say about themselves, where a method asked
     tried : the leaderboard of candidates, best first, where there was a contest
+    held_out : mean loss on observed entries that were set aside; NaN if none were
+    error : root mean square error on such entries, in the unit of the data or in `error_units`; NaN if none were
+    by_gap : {kind of gap: the same error for it}
+    error_units : what errors are measured by, where slices have units of their own; else None
+    bars : error bars, where they were asked for; see `interval`
+    why_no_bars : what to do to have error bars, for the sentence that says there are none
+    unfilled : True where a gap is longer than `max_gap` and has no value in `completed`, full shape; None for nowhere
+    took : seconds, with everything that was tried on the way
     """
 
     observations: Observations
@@ -58,19 +66,19 @@ class Completion:
     problem: Problem | None = None
     facts: Facts | None = None
     tried: tuple[Tried, ...] = ()
-    held_out: float = np.nan  # mean loss on observed entries that were set aside
-    error: float = np.nan  # root mean square error on them, in the unit of the data or in `error_units`
-    by_gap: Mapping[str, float] = field(default_factory=dict)  # the same for each kind of gap
-    error_units: Units | None = None  # what errors are measured by, where slices have units of their own
-    bars: Bars | None = None  # error bars, where they were asked for
-    unfilled: Array | None = None  # True where a gap was longer than `max_gap`: no value in `completed`; full shape
+    held_out: float = np.nan
+    error: float = np.nan
+    by_gap: Mapping[str, float] = field(default_factory=dict)
+    error_units: Units | None = None
+    bars: Bars | None = None
+    unfilled: Array | None = None
     why_no_bars: str = "ask for them: complete(..., error_bars=0.9)"
-    took: float = np.nan  # seconds, with everything that was tried on the way
+    took: float = np.nan
 
     @cached_property
     def full(self) -> Array:
         """The model's mean at every entry, observed or not, as a plain array: full shape, float."""
-        self.observations._refuse_huge("the estimate")
+        self.observations.refuse_huge("the estimate")
         return self.answer.full()
 
     @property
@@ -131,19 +139,7 @@ class Completion:
         back as it was given, as in `completed`.
         """
         obs = self.observations
-        if isinstance(indices, Mapping) or hasattr(indices, "columns"):
-            indices = coordinates_of(obs, indices)
-        where = np.atleast_2d(np.asarray(indices))
-        shape = obs.shape
-        if where.ndim != 2 or where.shape[1] != len(shape) or where.dtype.kind not in "iu":
-            msg = f"indices must be whole numbers (k, {len(shape)}), one column per mode; got shape {where.shape}, "
-            msg += f"dtype {where.dtype}."
-            raise ValueError(msg)
-        outside = np.flatnonzero(((where < 0) | (where >= np.array(shape))).any(axis=1))
-        if outside.size:
-            first = tuple(int(i) for i in where[outside[0]])
-            msg = f"indices must lie inside shape {shape}; got {first} in row {int(outside[0])}."
-            raise ValueError(msg)
+        where = coordinates_of(obs, indices)
         parts = [where[k : k + AT_ONCE] for k in range(0, len(where), AT_ONCE)] or [where]
         out = np.concatenate([self.answer.at(part) for part in parts])
         if not known:
@@ -200,7 +196,7 @@ class Completion:
 
     # --- draws ----------------------------------------------------------------------------------------------------
 
-    def _draws(self) -> Any:
+    def _draws(self) -> Draws:
         found = draws_of(self.answer)
         if found is None:
             msg = f'this run has no draws: its answer is {_words(self.answer)}. Use complete(T, method="bayes").'
@@ -217,10 +213,12 @@ class Completion:
         return [replace(self, answer=Filled(_filled(obs, where, row))).completed for row in values]
 
     @cached_property
-    def std(self) -> Array:
-        """Standard deviation of each missing entry by the posterior, noise included; 0 where observed: full shape."""
+    def std(self) -> Any:
+        """Standard deviation of each missing entry by the posterior, noise included; 0 where observed: in the type of
+        the input.
+        """
         where = np.argwhere(~self.observations.mask)
-        return _filled(self.observations, where, self._draws().std_at(where), known=0.0)
+        return self._like_input(_filled(self.observations, where, self._draws().std_at(where), known=0.0))
 
     @property
     def model(self) -> Model:
@@ -271,6 +269,7 @@ class Completion:
 
     @property
     def iterations(self) -> int:
+        """How many iterations the last fit took."""
         return int(self.history["iteration"][-1]) if len(self.history) else 0
 
     @property
@@ -326,7 +325,9 @@ class Completion:
 
     @staticmethod
     def load(path: str | Path, *, prior: NumericalPrior | None = None) -> Completion:
-        """Read back what `save` wrote. `prior` is needed only when it was a Custom one made from a function."""
+        """Read back what `save` wrote; its data are plain arrays, also where they came as a table or with xarray.
+        `prior` is needed only when it was a Custom one made from a function.
+        """
         from tensorfill.result.disk import load
 
         return load(path, prior)
@@ -340,6 +341,12 @@ class Completion:
         from tensorfill.show.plots import plot
 
         return plot(self, truth=truth, count=count, labels=labels)
+
+    def report(self, path: str | Path, *, truth: ArrayLike | None = None, title: str | None = None) -> None:
+        """Write a page that explains itself: before and after, what was tried, how good it is."""
+        from tensorfill.show.report import write_report
+
+        write_report(self, path, truth=truth, title=title)
 
     def plot_history(self) -> Figure:
         """The objective and the held-out error over the iterations."""
@@ -364,28 +371,9 @@ class Completion:
     # --- looks --------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        obs = self.observations
-        size = " x ".join(f"{d} {n}" for d, n in zip(obs.dims, obs.shape, strict=True))
-        lines = [
-            f"Completion by {self.method}: {size}, {obs.nnz:,} of {obs.size:,} entries observed ({obs.share:.1%})",
-            f"  status    {self.status.sentence}",
-        ]
-        from tensorfill.show.convergence import convergence
-        from tensorfill.show.summary import model_words
+        from tensorfill.show.summary import printed
 
-        if words := model_words(self):
-            lines.append(f"  model     {words}")
-        lines.append(f"  run       {self.iterations} iterations, {self.seconds:.2f} s")
-        values = self.history["value"]
-        values = values[np.isfinite(values)]
-        if len(values):
-            lines.append(f"  objective {values[0]:.6g} -> {values[-1]:.6g}")
-        if (draws := convergence(self)) is not None:
-            lines += [f"  draws     {draws.words}", *([f"            {draws.doubt}"] if draws.doubt else [])]
-        if self.quality:
-            lines.append(f"  how good  {self.quality}")
-        lines += [f"            {error:.4g} {kind}" for kind, error in self.by_gap.items()]
-        return "\n".join(lines)
+        return printed(self)
 
 
 def _words(answer: Answer) -> str:

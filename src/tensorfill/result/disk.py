@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.atomic import check_path, replacing
-from tensorfill.data.convert import ArraySource
 from tensorfill.data.facts import Facts
 from tensorfill.data.formats.arrays import archived
 from tensorfill.data.memory import BudgetError
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions import Extract
+from tensorfill.data.sources import ArraySource, LineSource, first_column, root
 from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.result.answer import PriorNeeded, unpack
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-FORMAT = 3
+FORMAT = 3  # of the files written; raised when what is in them changes
 READS = (2, 3)  # 2 knew CP models alone
 
 
@@ -39,7 +39,7 @@ def save(done: Completion, path: str | Path) -> None:
     arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
     if obs.weights is not None:
         arrays["weights"] = obs.weights
-    array = getattr(getattr(obs.source, "inner", obs.source), "array", None)
+    array = getattr(root(obs.source), "array", None)
     if array is not None and array.dtype != obs.values.dtype:  # so that `completed` comes back in that type
         arrays["given"] = np.ma.getdata(array)[obs.mask]
     if done.bars is not None:
@@ -58,6 +58,7 @@ def save(done: Completion, path: str | Path) -> None:
         "format": FORMAT,
         "shape": obs.shape,
         "dims": obs.dims,
+        "line": isinstance(obs.source, LineSource),
         "whole": obs.nnz if isinstance(obs, Extract) else None,
         "method": done.method,
         "status": done.status.name,
@@ -74,7 +75,7 @@ def save(done: Completion, path: str | Path) -> None:
     }
     arrays["meta"] = np.frombuffer(json.dumps(meta, default=_plain).encode(), dtype=np.uint8)
     with replacing(path) as file:
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # taken for its option allow_pickle
 
 
 def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
@@ -161,11 +162,13 @@ def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observation
         labels = {d: _unpacked(arrays[f"labels/{d}"]) for d in dims if f"labels/{d}" in arrays}
         return Extract(shape, indices, values, weights, dims, None, positions, int(meta["whole"]), counts, labels)
     obs = Observations(shape, indices, values, weights, dims, positions=positions)
-    if "given" not in arrays:
+    if "given" not in arrays and not meta.get("line"):
         return obs
-    array = np.zeros(obs.shape, dtype=arrays["given"].dtype)
-    array[obs.mask] = arrays["given"]
-    return replace(obs, source=ArraySource(array, obs.mask))
+    given = arrays.get("given", obs.values)
+    array = np.zeros(obs.shape, dtype=given.dtype)
+    array[obs.mask] = given
+    source = ArraySource(array, obs.mask)
+    return replace(obs, source=LineSource(source, first_column) if meta.get("line") else source)
 
 
 def _packed(labels: Array) -> Array:

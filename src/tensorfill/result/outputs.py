@@ -19,8 +19,8 @@ def numbers(done: Completion) -> Any:
 
 
 def write_bars(path: str, done: Completion, loaded: Loaded) -> None:
-    """How far the truth may be from each number, as floats: the longer side of the interval, which ends where the
-    data can.
+    """Write how far the truth may be from each number, as floats: the longer side of its interval, which is cut off at
+    the ends of what the data can be.
     """
     assert done.bars is not None
     (low, high), middle = done.bounds, numbers(done)

@@ -1,5 +1,5 @@
-"""What stands along the modes, and how it is printed: that depends on all labels of a mode: days without 00:00, numbers
-in as few digits as tell them apart.
+"""Labels along the modes as text. How one is printed depends on all labels of its mode: days without 00:00, numbers in
+as few digits as tell them apart.
 """
 
 from __future__ import annotations

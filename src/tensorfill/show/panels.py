@@ -36,7 +36,7 @@ BLUE, ORANGE = "#3b7dd8", "#e0752d"
 COLOURS = (BLUE, ORANGE, "#3a9b6e", "#b658b0", "#c9a227", "#6b7a90", "#d0505a", "#22a3b5")
 MISSING = "#c4c9d1"
 MAP = "viridis"
-WIDTH = 9.0
+WIDTH = 9.0  # inches of a figure
 
 
 def new_figure(width: float, height: float) -> Figure:

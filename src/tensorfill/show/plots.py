@@ -51,7 +51,13 @@ def plot(
         "lines": panels.lines,
     }[view.kind(done)]
     with mpl.rc_context(STYLE):
-        return draw(done, view.sheets(done, count, labels), None if truth is None else np.asarray(truth))
+        return draw(done, view.sheets(done, count, labels), None if truth is None else view.truth_of(done, truth))
+
+
+def curves(done: Completion) -> list[str]:
+    """The columns of the history that hold numbers."""
+    history = done.history
+    return [c for c in ("value", "held_out") if len(history) and np.isfinite(history[c]).any()]
 
 
 def plot_history(done: Completion) -> Figure:
@@ -59,8 +65,7 @@ def plot_history(done: Completion) -> Figure:
     import matplotlib as mpl
 
     with mpl.rc_context(STYLE):
-        history = done.history
-        columns = [c for c in ("value", "held_out") if len(history) and np.isfinite(history[c]).any()]
+        history, columns = done.history, curves(done)
         figure = panels.new_figure(panels.WIDTH, 2.8)
         if not columns:
             axes = figure.subplots()

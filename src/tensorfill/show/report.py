@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import re
-import warnings
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -16,27 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.atomic import replacing
-from tensorfill.show import plots, summary, view
+from tensorfill.show import html, plots, summary, view
 from tensorfill.show.card import png_uri
 from tensorfill.show.convergence import convergence
 from tensorfill.show.labels import labels_of, words
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from tensorfill.result.completion import Completion
 
 Array = NDArray[Any]
 Labels = Mapping[str, Sequence[Any] | Array]
 
-INK = "#010203"  # stands for the page's own text colour, light or dark, while matplotlib draws
-DRAWN: dict[Any, Any] = {
-    **{key: INK for key in ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")},
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "savefig.facecolor": "none",
-    "svg.fonttype": "none",
-}
 # Nothing may be fetched: what the page shows is in the page.
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -61,7 +48,7 @@ def write_report(
     labels : {dimension name: labels along it}, instead of those that the data carry
     notes : sentences to show beside the result
     """
-    known = None if truth is None else np.asarray(truth)
+    known = None if truth is None else view.truth_of(done, truth)
     marks = labels_of(done.observations, labels)
     text = page(done, command=command, truth=known, title=title, labels=marks, notes=notes)
     with replacing(path) as file:
@@ -82,9 +69,9 @@ def page(
     name = title or "Completed tensor"
     body = [
         _header(done, name, truth, notes),
-        _section(*before_and_after(done, truth, labels)),
-        *(_section(*part) for part in explained(done, labels)),
-        _section("How it was made", *_made(done, command)),
+        html.section(*before_and_after(done, truth, labels)),
+        *(html.section(*part) for part in explained(done, labels)),
+        html.section("How it was made", *_made(done, command)),
     ]
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -106,14 +93,6 @@ def explained(done: Completion, labels: Labels) -> list[tuple[str, ...]]:
         ("What the model found along each mode", *_factors(done, labels)),
         ("Where the model is least sure", *_sure(done, labels)),
     ]
-
-
-def _section(heading: str, *parts: str) -> str:
-    return f"<section>\n<h2>{escape(heading)}</h2>\n" + "\n".join(parts) + "\n</section>"
-
-
-def _p(text: str, kind: str = "") -> str:
-    return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
@@ -139,8 +118,8 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
     items = "".join(f"<li>{escape(k)} <b>{escape(v)}</b></li>" for k, v in chips)
     kind = "status" if done.status.ok else "status notok"
     return (
-        f"<header>\n<h1>{escape(name)}</h1>\n{_p(done.status.sentence, kind)}\n{_p(summary.quality(done))}\n"
-        + "".join(_p(f"Note: {note}") for note in notes)
+        f"<header>\n<h1>{escape(name)}</h1>\n{html.p(done.status.sentence, kind)}\n{html.p(summary.quality(done))}\n"
+        + "".join(html.p(f"Note: {note}") for note in notes)
         + f'<ul class="chips">{items}</ul>\n</header>'
     )
 
@@ -149,9 +128,9 @@ def before_and_after(done: Completion, truth: Array | None, labels: Labels) -> t
     """(heading, pieces of HTML): before, after and the difference."""
     pictures = view.before_and_after(done)
     if pictures is None:
-        return "Before and after", _chart(plots.plot, done, truth=truth, labels=labels)
+        return "Before and after", html.chart(plots.plot, done, truth=truth, labels=labels)
     before, after, sheet = pictures
-    crisp = _crisp(before)
+    crisp = html.crisp(before)
     after_class = f'class="after{" crisp" if crisp else ""}"'
     place = f" ({sheet.title})" if sheet.title else ""
     slider = (
@@ -168,13 +147,8 @@ def before_and_after(done: Completion, truth: Array | None, labels: Labels) -> t
     )
     parts = [f'<div class="pair">{slider}{still}</div>']
     if view.kind(done) == "video":
-        parts.append(_chart(plots.plot, done, truth=truth, labels=labels))
+        parts.append(html.chart(plots.plot, done, truth=truth, labels=labels))
     return "Before, after and the difference", *parts
-
-
-def _crisp(rgb: Array) -> str:
-    """Few pixels are shown as pixels, many as a photograph."""
-    return ' class="crisp"' if max(rgb.shape[:2]) <= 200 else ""
 
 
 def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tuple[NDArray[np.uint8], str]:
@@ -186,24 +160,24 @@ def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tup
     from tensorfill.show.panels import cut_of
 
     error = np.nan_to_num(np.abs(sheet.completed - cut_of(truth, sheet, done)))
-    rgb, top = _heat(error.mean(axis=2) if error.ndim == 3 else error)
+    rgb, top = html.heat(error.mean(axis=2) if error.ndim == 3 else error)
     return rgb, f"Difference to the truth: black is 0, brightest {top:.3g} or more."
 
 
 def _history(done: Completion) -> list[str]:
-    out = [_chart(plots.plot_history, done)]
+    out = [html.chart(plots.plot_history, done)] if plots.curves(done) else []
     if (draws := convergence(done)) is not None:
-        out.append(_p(f"Draws from the posterior: {draws.words}. {draws.doubt}".strip()))
+        out.append(html.p(f"Draws from the posterior: {draws.words}. {draws.doubt}".strip()))
     if done.quality:
-        out.append(_p(f"The model that was kept: {done.quality}."))
+        out.append(html.p(f"The model that was kept: {done.quality}."))
     else:
-        out.append(_p("No entries were held out in this run: all of them went into the model.", "soft"))
+        out.append(html.p("No entries were held out in this run: all of them went into the model.", "soft"))
     return out
 
 
 def _factors(done: Completion, labels: Labels) -> list[str]:
     if done.factors is None:
-        return [_p(f"Method {done.method} works on the whole array and has no factors to show.", "soft")]
+        return [html.p(f"Method {done.method} works on the whole array and has no factors to show.", "soft")]
     text = (
         "Each component is a product of one curve per mode; they add up to the model. The strongest are shown, scaled "
         "to a largest value of 1."
@@ -211,13 +185,13 @@ def _factors(done: Completion, labels: Labels) -> list[str]:
         else "Along each mode the model moves in a few directions. The strongest are shown, scaled to a largest value "
         "of 1."
     )
-    return [_p(text, "soft"), _chart(plots.plot_factors, done, labels=labels)]
+    return [html.p(text, "soft"), html.chart(plots.plot_factors, done, labels=labels)]
 
 
 def _sure(done: Completion, labels: Labels) -> list[str]:
     found = summary.spread(done)
     if isinstance(found, str):
-        return [_p(found, "soft")]
+        return [html.p(found, "soft")]
     dims = done.observations.dims
     head = "".join(f"<th>{escape(d)}</th>" for d in dims) + "<th>filled in</th><th>90 % of such entries</th>"
     rows = ""
@@ -246,7 +220,7 @@ def _sure(done: Completion, labels: Labels) -> list[str]:
         )
     table = f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
     picture = _sure_picture(done)
-    return [_p(text), table if picture is None else f'<div class="side">{table}{picture}</div>']
+    return [html.p(text), table if picture is None else f'<div class="side">{table}{picture}</div>']
 
 
 def _sure_picture(done: Completion) -> str | None:
@@ -257,19 +231,12 @@ def _sure_picture(done: Completion) -> str | None:
     low, high = summary.interval(done, sheet.coordinates)
     width = np.where(sheet.observed, 0.0, (high - low).reshape(sheet.given.shape))
     width = width.mean(axis=2) if width.ndim == 3 else width
-    rgb, top = _heat(width)
+    rgb, top = html.heat(width)
     return (
-        f'<figure class="still"><img{_crisp(rgb)} alt="interval widths" src="{png_uri(rgb)}"><figcaption>Width of the '
+        f'<figure class="still"><img{html.crisp(rgb)} alt="interval widths" src="{png_uri(rgb)}">'
+        "<figcaption>Width of the "
         f"intervals where it was filled in: black is 0 (or known), brightest {top:.3g} or more.</figcaption></figure>"
     )
-
-
-def _heat(values: Array) -> tuple[NDArray[np.uint8], float]:
-    """Numbers >= 0 as colours from black, (H, W, 3), and the number that is brightest."""
-    import matplotlib as mpl
-
-    top = float(np.quantile(values, 0.995)) or float(values.max()) or 1.0
-    return np.rint(255 * mpl.colormaps["magma"](np.clip(values / top, 0, 1))[..., :3]).astype(np.uint8), top
 
 
 def _label(labels: Labels, dim: str, i: int) -> str:
@@ -278,12 +245,12 @@ def _label(labels: Labels, dim: str, i: int) -> str:
 
 
 def _tried(done: Completion) -> list[str]:
-    """The leaderboard, and the error on entries that chose nothing."""
+    """The leaderboard, and the error on entries that were not used to choose."""
     cells = [[escape(cell) for cell in row] for row in summary.leaderboard(done)]
     rows = "".join(f"<tr><th>{name}</th>{''.join(f'<td>{c}</td>' for c in others)}</tr>" for name, *others in cells)
     head = "<tr><th>candidate</th><td>error on held-out entries</td><td>seconds</td><td>part in the answer</td></tr>"
     out = [
-        _p(
+        html.p(
             "Each was fitted without some of the known entries and judged by them, best first: by errors in the unit "
             "of the data and in spreads of the slice, half and half. The answer is fitted to all."
         ),
@@ -291,7 +258,7 @@ def _tried(done: Completion) -> list[str]:
     ]
     if done.by_gap:
         kinds = "; ".join(f"{error:.4g} {name}" for name, error in done.by_gap.items())
-        out.append(_p(f"Error of the answer on entries that chose nothing, by where the gap is: {kinds}."))
+        out.append(html.p(f"Error of the answer on entries that chose nothing, by where the gap is: {kinds}."))
     return out
 
 
@@ -323,25 +290,3 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(v) for v in value]
     return float(f"{value:.4g}") if isinstance(value, float) else value
-
-
-# --- charts -------------------------------------------------------------------------------------------------------
-
-
-def _chart(draw: Any, done: Completion, **options: Any) -> str:
-    """A plot as SVG within the page, in the page's own text colour."""
-    import matplotlib as mpl
-
-    with mpl.rc_context({**DRAWN, "svg.hashsalt": f"{draw.__name__} {done.method}"}):
-        return f'<div class="chart" role="img" aria-label="{draw.__name__}">{svg(draw(done, **options))}</div>'
-
-
-def svg(figure: Figure) -> str:
-    """A figure as an SVG element without a fixed size."""
-    out = io.BytesIO()
-    with warnings.catch_warnings():  # the page's own fonts draw the text, whichever glyphs matplotlib's have
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue().decode()
-    text = text[text.index("<svg") :].replace(INK, "currentColor")
-    return re.sub(r'(<svg[^>]*?) (?:width|height)="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text))

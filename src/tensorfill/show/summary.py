@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.sources import cast_like
-from tensorfill.result.answer import draws_of
+from tensorfill.result.answer import Refolded, draws_of
 from tensorfill.result.record import limits
 from tensorfill.show import view
 from tensorfill.show.convergence import convergence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 ENOUGH = 200_000  # entries for a mean
-INTERVAL = 0.9
+INTERVAL = 0.9  # share of entries that intervals of the report hold
 
 
 def _some(done: Completion, most: int = ENOUGH) -> tuple[Array, Array]:
@@ -44,8 +44,39 @@ def size_words(done: Completion) -> str:
     return " x ".join(f"{d} {n}" for d, n in zip(obs.dims, obs.shape, strict=True))
 
 
+def printed(done: Completion) -> str:
+    """What `print(done)` shows: a line each for status, model, run, objective, draws and quality."""
+    obs = done.observations
+    lines = [
+        f"Completion by {done.method}: {size_words(done)}, {obs.nnz:,} of {obs.size:,} entries observed "
+        f"({obs.share:.1%})",
+        f"  status    {done.status.sentence}",
+    ]
+    if words := model_words(done):
+        lines.append(f"  model     {words}")
+    lines.append(f"  run       {done.iterations} iterations, {done.seconds:.2f} s")
+    values = done.history["value"]
+    values = values[np.isfinite(values)]
+    if len(values):
+        lines.append(f"  objective {values[0]:.6g} -> {values[-1]:.6g}")
+    if (draws := convergence(done)) is not None:
+        lines += [f"  draws     {draws.words}", *([f"            {draws.doubt}"] if draws.doubt else [])]
+    if done.quality:
+        lines.append(f"  how good  {done.quality}")
+    lines += [f"            {error:.4g} {kind}" for kind, error in done.by_gap.items()]
+    return "\n".join(lines)
+
+
 def model_words(done: Completion) -> str:
     """`poisson, rank 60`; `normal (sigma 10.8), rank 1`; the parts of a blend; empty for methods without a prior."""
+    words = _model_words(done)
+    if not isinstance(done.answer, Refolded):
+        return words
+    dim, size = done.observations.dims[done.answer.mode], " x ".join(map(str, done.answer.codes.max(axis=0) + 1))
+    return f"{words}{'; ' if words else ''}{dim} folded into {size}"
+
+
+def _model_words(done: Completion) -> str:
     parts = [row for row in done.tried if row.weight >= 0.005]
     if len(parts) > 1 or (parts and done.prior is None):
         return " + ".join(f"{row.weight:.0%} {row.name}" if len(parts) > 1 else row.name for row in parts)
@@ -67,10 +98,7 @@ def rank_words(done: Completion) -> str:
 
 def error_against(done: Completion, truth: ArrayLike) -> tuple[str, float]:
     """How far the answer is from the truth: ("PSNR in dB", ...) for pictures, else ("RMSE of filled entries", ...)."""
-    given = np.asarray(truth)
-    if given.shape != done.observations.shape:
-        msg = f"truth must have the shape of the data, {done.observations.shape}; got {given.shape}."
-        raise ValueError(msg)
+    given = view.truth_of(done, truth)
     observed = done.observations.mask
     if view.picture_axes(done.observations) is not None:
         return "PSNR in dB", view.psnr(done.full, given, observed, view.value_range(done)[1])

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.facts import smooth_modes
-from tensorfill.data.sources import FrameSource, cast_like
+from tensorfill.data.sources import FrameSource, cast_like, root
 from tensorfill.show.labels import labels_of, words
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ class Sheet:
 
 def source_dtype(obs: Observations) -> np.dtype[Any] | None:
     """The type the data came in, where it is known."""
-    source: Any = obs.source
-    source = getattr(source, "inner", source)
+    source = root(obs.source)
     if isinstance(source, FrameSource):
         dtype = source.frame[source.value].dtype
         dtype = getattr(dtype, "numpy_dtype", dtype)
@@ -277,6 +276,17 @@ def before_and_after(done: Completion) -> tuple[NDArray[np.uint8], NDArray[np.ui
     limits = value_range(done)
     after = to_rgb(sheet.completed, limits, np.isnan(sheet.completed))
     return to_rgb(sheet.given, limits, ~sheet.observed), after, sheet
+
+
+def truth_of(done: Completion, truth: ArrayLike) -> Array:
+    """The complete data as a plain array, full shape."""
+    given, shape = np.asarray(truth), done.observations.shape
+    if given.shape == shape[:1] and shape[1:] == (1,):  # one series alone
+        given = given[:, None]
+    if given.shape != shape:
+        msg = f"truth must have the shape of the data, {shape}; got {given.shape}."
+        raise ValueError(msg)
+    return given
 
 
 def psnr(estimate: Array, truth: Array, observed: NDArray[np.bool_], peak: float = 255.0) -> float:

@@ -1,13 +1,11 @@
 """Second-order sweeps over observations in blocks: the rows of a mode are solved where their observations live.
 
 A block along mode n owns its rows: it is sent them and the factors of all other modes, and sends the new rows back.
-Where an inter-element prior ties rows together it sends their normal equations instead. Within a block, threads own
-ranges of rows, and go through them in pieces that stay in a core's cache: predict, expand, equations, solution.
+Where an inter-element prior ties rows together it sends their normal equations instead, which are solved here.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,220 +14,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.partitions import Block
-from tensorfill.data.partitions.base import Sized, cut_rows
-from tensorfill.numerical.base import NumericalPrior
 from tensorfill.partitioned import Partitioned
+from tensorfill.solvers.blockpiece import SHRINK, TRIES, Owned, Rule, solve_block
 from tensorfill.solvers.curvature import FLAT, curvature
-from tensorfill.solvers.gibbs_data import SLAB, available_threads, in_threads, row_shares
-from tensorfill.solvers.rows import Rows, Ties, compiled_loops, solve_apart, solve_tied, ties_of
+from tensorfill.solvers.rows import Rows, Ties, solve_tied, ties_of
 
 Array = NDArray[Any]
-
-PIECE = 2**15  # observations at a time: what is computed of them stays in a core's cache
-# Share of the rank below which a row's observations are so few that a system of their number is cheaper than one of the
-# rank: at rank 32 rows of 10 are solved for in a fifth of the time, of 24 in two thirds.
-FEW = 0.75
-SHRINK, TRIES = 0.3, 12  # of a step that would raise the objective, as in `newton`
-
-
-@dataclass(frozen=True, eq=False)
-class Rule(Sized):
-    """What a block needs to know to solve for its rows.
-
-    Attributes
-    ----------
-    factors, at : of all modes but the block's (None there): those of now, and those at which the data term is expanded
-    ties : of the block's mode; Q is left behind where rows are apart
-    flat : the least curvature of an entry
-    damped : shorten every row's step until its objective does not rise?
-    """
-
-    prior: NumericalPrior
-    shape: tuple[int, ...]
-    factors: Sequence[Array | None]
-    at: Sequence[Array | None] | None
-    low: float
-    high: float
-    tied: bool
-    damped: bool
-    flat: float
-    shift: float
-    spread: float
-    threads: int | None
-
-
-@dataclass(frozen=True, eq=False)
-class Owned(Sized):
-    """Rows of a block: as they are now, where the data term is expanded (None: there), and the diagonal of Q."""
-
-    A: Array
-    at: Array | None
-    q: Array
-
-
-def solve_block(block: Block, rule: Rule, own: Owned) -> tuple[None, Any]:
-    """(nothing, the new rows), or (nothing, (G, h)) where rows are tied."""
-    rows, R = own.A.shape
-    own = Owned(
-        np.array(own.A), own.at, np.array(own.q)
-    )  # what was sent is read-only, and compiled loops tell it apart
-    piece = BlockPiece(block, rule, own)
-    if rule.tied:
-        G, h = np.empty((rows, R, R)), np.empty((rows, R))
-    else:
-        out = np.empty((rows, R))
-
-    def work(first: int, last: int) -> None:
-        counts = np.diff(block.starts[first : last + 1])
-        most = max(1, SLAB // R**2)
-        edges = [first + e for e in cut_rows(counts, PIECE)]
-        for a0, b0 in itertools.pairwise(edges):
-            for a in range(a0, b0, most):
-                b = min(a + most, b0)
-                if rule.tied:
-                    piece.systems(a, b, G[a:b], h[a:b])
-                else:
-                    piece.solve(a, b, out)
-
-    count = available_threads() if rule.threads is None else rule.threads
-    with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
-        in_threads(work, row_shares(block.starts, max(1, min(count, rows, len(block.values) * R // 2**14))))
-    return (None, (G, h)) if rule.tied else (None, out)
-
-
-class BlockPiece:
-    """The rows a ... b of a block, one piece after the other."""
-
-    def __init__(self, block: Block, rule: Rule, own: Owned) -> None:
-        self.block, self.rule, self.own = block, rule, own
-        n, shape = block.mode, list(rule.shape)
-        shape[n] = len(own.A)
-        self.first = np.concatenate([[0], np.cumsum(shape)])[:-1].astype(np.int64)
-        self.others = [m for m in range(len(shape)) if m != n]
-        self.F = _stacked(rule.factors, own.A)
-        same = rule.at is None
-        self.F_at = self.F if same else _stacked(rule.at, own.at)  # type: ignore[arg-type]
-        self.quadratic = rule.prior.location and rule.prior.canonical  # then z = t, whatever x
-        self.along = self.F.copy() if rule.damped and not rule.tied else self.F
-        self.nothing = np.empty((len(self.F), 0))
-
-    def data(self, part: slice) -> tuple[Array, Array | None]:
-        t = (self.block.values[part].astype(np.float64) - self.rule.shift) / self.rule.spread
-        return t, None if self.block.weights is None else self.block.weights[part]
-
-    def places(self, part: slice) -> Array:
-        """Rows of the stack, (n, N)."""
-        return self.block.indices[part] + self.first
-
-    def _expanded(self, places: Array, part: slice) -> tuple[Array, Array]:
-        """z and c of the quadratic model."""
-        t, w = self.data(part)
-        prior = self.rule.prior
-        if self.quadratic:
-            one = np.zeros(1)
-            c = np.full(len(t), float(prior.curv(one, one)[0]))  # type: ignore[attr-defined]
-            return t, c if w is None else c * w
-        x = self.predict(self.F_at, places)
-        g = prior.grad(t, x)
-        c = curvature(prior, t, x, g)
-        if w is not None:
-            g, c = g * w, c * w
-        c = np.maximum(c, self.rule.flat)
-        return x - g / c, c
-
-    def whole(self) -> tuple[Array, Array, Array]:
-        """Places, z and c of all observations of the block."""
-        count = len(self.block.values)
-        places, z, c = self.places(slice(None)), np.empty(count), np.empty(count)
-        for start in range(0, count, PIECE):
-            part = slice(start, min(start + PIECE, count))
-            z[part], c[part] = self._expanded(places[part], part)
-        return places, z, c
-
-    def predict(self, F: Array, places: Array) -> Array:
-        x = np.empty(len(places))
-        loops().predict(F, places, x)
-        return x
-
-    def systems(self, a: int, b: int, G: Array, h: Array) -> None:
-        """Normal equations of rows a ... b."""
-        starts, _, others, z, c = self._opened(a, b)
-        loops().systems(self.F, self.nothing, others, np.arange(len(z), dtype=np.int32), starts, z, c, G, h)
-
-    def _opened(self, a: int, b: int) -> tuple[Array, Array, Array, Array, Array]:
-        """Of the observations of rows a ... b: where each row's begin, places, those of the other modes, z and c."""
-        starts = self.block.starts[a : b + 1]
-        part = slice(int(starts[0]), int(starts[-1]))
-        places = self.places(part)
-        z, c = self._expanded(places, part)
-        return starts - starts[0], places, np.ascontiguousarray(places[:, self.others]), z, c
-
-    def solve(self, a: int, b: int, out: Array) -> None:
-        """New rows a ... b: those with few observations by a system of their number, the others by their equations."""
-        R, rows = out.shape[1], slice(a, b)
-        starts, places, others, z, c = self._opened(a, b)
-        q, A, counts = self.own.q[rows], self.own.A[rows], np.diff(starts)
-        bounded = _Apart(q, self.rule.low, self.rule.high).bounded
-        few = np.zeros(b - a, dtype=bool) if bounded else counts < FEW * R
-        if few.any():
-            compiled_loops().few_rows(self.F, others, starts, z, c, q, A, np.flatnonzero(few), out[rows])
-            rest = np.repeat(~few, counts)
-            others, z, c, q, A, counts = others[rest], z[rest], c[rest], q[~few], A[~few], counts[~few]
-        if len(q):
-            starts = np.concatenate([[0], np.cumsum(counts)])
-            G, h, new = np.empty((len(q), R, R)), np.empty((len(q), R)), np.empty((len(q), R))
-            loops().systems(self.F, self.nothing, others, np.arange(len(z), dtype=np.int32), starts, z, c, G, h)
-            ties = _Apart(q, self.rule.low, self.rule.high)
-            solve_apart(ties, G, h, slice(None), A, new, 1)  # type: ignore[arg-type]
-            out[rows][~few] = new
-        if self.rule.damped:
-            out[rows] = self._damped(a, b, places, out[rows])
-
-    def _damped(self, a: int, b: int, places: Array, new: Array) -> Array:
-        """Rows on the way to `new` whose own objective does not rise."""
-        starts = self.block.starts[a : b + 1]
-        part = slice(int(starts[0]), int(starts[-1]))
-        t, w = self.data(part)
-        A, q, n = self.own.A[a:b], self.own.q[a:b], self.block.mode
-        D = new - A
-        self.along[int(self.first[n]) + a : int(self.first[n]) + b] = D  # threads have rows of their own
-        x, dx = self.predict(self.F, places), self.predict(self.along, places)
-        row = np.repeat(np.arange(b - a), np.diff(starts))
-
-        def cost(step: Array) -> Array:
-            nll = self.rule.prior.nll(t, x + step[row] * dx)
-            B = A + step[:, None] * D
-            data = np.bincount(row, nll if w is None else nll * w, minlength=b - a)
-            return data + 0.5 * q * np.einsum("ir,ir->i", B, B)
-
-        step = np.ones(b - a)
-        before = cost(np.zeros(b - a))
-        for _ in range(TRIES):
-            worse = ~(cost(step) <= before)
-            if not worse.any():
-                break
-            step = np.where(worse, SHRINK * step, step)
-        else:
-            step = np.where(~(cost(step) <= before), 0.0, step)
-        return A + step[:, None] * D
-
-
-@dataclass(frozen=True, eq=False)
-class _Apart:
-    """What `solve_apart` asks of ties."""
-
-    diagonal: Array
-    low: float
-    high: float
-
-    @property
-    def bounded(self) -> bool:
-        return bool(np.isfinite(self.low) or np.isfinite(self.high))
-
-
-def _stacked(factors: Sequence[Array | None], own: Array) -> Array:
-    return np.concatenate([own if A is None else A for A in factors])
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,10 +122,3 @@ def _flat(problem: Partitioned) -> float:
         x = np.full(len(t), problem.prior.start(float(t.mean())))
         c = float(np.mean(curvature(problem.prior, t, x, problem.prior.grad(t, x))))
     return FLAT * c if np.isfinite(c) and c > 0 else FLAT
-
-
-def loops() -> Any:
-    """The compiled loops; Numba is imported here, on first use."""
-    from tensorfill.kernels import _gibbs
-
-    return _gibbs

@@ -34,17 +34,17 @@ BLOCK = 2**15  # observations at a time: temporaries stay in a core's cache
 def curvature(prior: NumericalPrior, t: Array, x: Array, g: Array) -> Array:
     """c >= 0 of each entry; g = prior.grad(t, x)."""
     if prior.canonical:
-        return prior.curv(t, x)  # type: ignore[attr-defined]
+        return prior.curv(t, x)
     if prior.location:
         r = x - t
         if not prior.has("curv"):
             slope = np.abs(g)
             return slope / np.maximum(np.abs(r), KINK / np.maximum(slope, np.finfo(float).tiny))
         near = np.abs(r) <= 1e-8 * (1 + np.abs(t))
-        return np.where(near, prior.curv(t, t), g / np.where(near, 1.0, r))  # type: ignore[attr-defined]
+        return np.where(near, prior.curv(t, t), g / np.where(near, 1.0, r))
     mean = prior.mean(x)
     if prior.has("curv"):
-        c = prior.curv(mean, x)  # type: ignore[attr-defined]
+        c = prior.curv(mean, x)
     else:
         h = STEP * (1 + np.abs(x))
         c = (prior.grad(mean, x + h) - prior.grad(mean, x - h)) / (2 * h)

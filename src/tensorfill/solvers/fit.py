@@ -24,8 +24,8 @@ from tensorfill.solvers.loop import Callback, Outcome, Stopping, run
 
 Array = NDArray[Any]
 
-RESTARTS = 2  # further starts where the only one led astray
-ASTRAY = 3.0  # times the spread of the data: no model of them is as far off
+RESTARTS = 2  # further starts where the only one ended worse than the mean of the data
+ASTRAY = 3.0  # times the spread of the data: an error above means that the start was a bad one
 ENDED_EARLY = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME)  # ends of one fit that end the whole run
 
 
@@ -151,7 +151,7 @@ def solve(
 
 
 def _astray(problem: Problem, outcomes: Sequence[tuple[float, int, Outcome]], aside: Observations | None) -> bool:
-    """Is the best so far worse than the mean of the data would be? Some starts lie where no way leads down."""
+    """Is the best so far worse than the mean of the data would be? From some starts the objective hardly falls."""
     factors, obs = min(outcomes, key=lambda o: o[:2])[2].state.factors, aside or problem.observations
     spread = float(np.std(problem.observations.values, dtype=np.float64))
     with np.errstate(all="ignore"):
@@ -161,7 +161,7 @@ def _astray(problem: Problem, outcomes: Sequence[tuple[float, int, Outcome]], as
 def _check(
     solver: Any, init: Any, starts: Any, held_out: Any, stopping: Any, seed: Any, checkpoint: str | PathLike[str] | None
 ) -> None:
-    """A sentence for what `solve` cannot be given."""
+    """Refuse arguments that `solve` cannot use."""
     if not isinstance(solver, Solver):
         msg = f"solver must be a Solver or one of {', '.join(SOLVERS)}; got {solver!r}."
         raise TypeError(msg)

@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 SHAPE, RATE = 1.0, 1.0  # Gamma prior of the ridge; data are standardised
 LOCAL, GLOBAL = 0.5, (0.5, 1.0)  # Gamma priors of the precision of one size, and of its scale for all
-START = 0.1  # size of a component at the start: it grows if the data ask for it
+START = 0.1  # size of a component at the start; it grows if the data need it
 SMALLEST = 1e-8  # a size is never closer to zero, for it is divided by
 PROBES = 64  # observations whose fitted values are traced, to judge convergence
 

@@ -18,9 +18,10 @@ from tensorfill.data.partitions import Block
 from tensorfill.data.partitions.base import Sized
 from tensorfill.data.partitions.placed import Placed
 from tensorfill.partitioned import Partitioned, placed
-from tensorfill.solvers.blockrows import PIECE, SHRINK, TRIES, BlockPiece, BlockRows, Owned, Rule, loops, solve_block
+from tensorfill.solvers.blockpiece import PIECE, SHRINK, TRIES, BlockPiece, Owned, Rule, loops, solve_block, solved
+from tensorfill.solvers.blockrows import BlockRows
 from tensorfill.solvers.gibbs_data import available_threads, in_threads, row_shares
-from tensorfill.solvers.rows import even_scales, solve_apart, solve_tied
+from tensorfill.solvers.rows import even_scales, solve_tied
 
 Array = NDArray[Any]
 
@@ -127,7 +128,7 @@ class KeptRows(BlockRows):
         for first in range(0, shape[0], most):
             last = min(first + most, shape[0])
             G, h = self._systems(problem, rule, n, first, last, own)
-            solve_apart(ties, G, h, slice(first, last), A[n], new, max(1, min(p.threads or 1, len(G) * R**3 // 2**20)))
+            solved(ties, G, h, slice(first, last), A[n], new, max(1, min(p.threads or 1, len(G) * R**3 // 2**20)))
         return self._damped(problem, rule, n, A, own, new) if damped else new
 
     def _systems(

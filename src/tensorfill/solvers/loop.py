@@ -9,7 +9,7 @@ from os import PathLike
 
 import numpy as np
 
-from tensorfill.data.keeping import Checkpoint
+from tensorfill.data.checkpoint import Checkpoint
 from tensorfill.registry import Settings
 from tensorfill.result.record import History, Row, Status
 from tensorfill.solvers.base import Procedure, State, beginning
@@ -19,7 +19,7 @@ from tensorfill.solvers.checkpoint import Memory, load, save
 Callback = Callable[[State, History], bool | None]
 
 SOON = 1.0  # seconds to the first checkpoint
-DEAR, RARE = 2.0, 60.0  # they get rarer by this, times the seconds that writing one takes, up to so much
+DEAR, RARE = 2.0, 60.0  # the time between two grows by DEAR times the seconds that writing takes, at most by RARE
 LATE, LATEST = 0.05, 0.5  # share of a time limit, and seconds, by which an iteration may end after it
 # Ends after which a resumed run goes on; after any other it is over.
 RESUMABLE = (Status.TIME, Status.ITERATIONS)
@@ -88,7 +88,7 @@ def run(
     clock = Clock(memory.seconds if memory else 0.0)
     status = memory.status if memory else None
     due = time.monotonic() + min(SOON, checkpoint_seconds)
-    ended = status  # the run's own end, which a callback or Ctrl-C in that same moment must not hide from a resume
+    ended = status  # kept, as a callback or Ctrl-C may change `status`; a resume must know how the run itself ended
     try:
         if memory is None:
             with beginning(stopping.seconds):
@@ -105,7 +105,7 @@ def run(
             raise
         status = Status.INTERRUPTED
         rng.bit_generator.state = memory.drawn  # a step cut short has drawn numbers that must be drawn again
-    except Exception:  # a cluster that is gone, a disk that is full: what there is can be gone on from
+    except Exception:  # a cluster is gone, a disk is full: save what there is, to be resumed
         if place and memory is not None:
             rng.bit_generator.state = memory.drawn
             save(place, replace(memory, seconds=clock.now(), status=None), fingerprint, rng)

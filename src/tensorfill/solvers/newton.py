@@ -13,6 +13,7 @@ from tensorfill.interelement.base import InterElementPrior
 from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand, losses
+from tensorfill.solvers.exchange import exchanged, may_exchange
 from tensorfill.solvers.gibbs_data import beside
 from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
 
@@ -25,6 +26,7 @@ SHRINK, TRIES = 0.3, 12  # of a step that would raise the objective
 FIRST = 0.15  # of `extrapolate`, after the first sweep, which leads far; by the tables of `bench solvers`, seeds 0 to 3
 ROUGHLY = 1e-3  # within bounds, of what the first pass over a row gains: the next sweep goes on from there
 MOST_CAREFUL = 16  # sweeps at most until a bold one is tried again
+LOOK, WAIT = 1, 3  # sweeps before better components are first looked for, and between, twice as many after each in vain
 
 
 @SOLVERS.register("newton")
@@ -41,12 +43,15 @@ class Newton(Solver):
     ----------
     extrapolate : go beyond the last sweep by up to this share of it before the next; a sweep that would raise the
         objective is redone without. 0 for none
+    exchange : of tensors without bounds, look now and then for components that lower the objective more than the
+        weakest do, and take them instead; False: stay with those of the start
     """
 
     monotone: ClassVar[bool] = True
     only_cp: ClassVar[bool] = True
 
     extrapolate: float = 1.0
+    exchange: bool = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.extrapolate <= 2:
@@ -58,13 +63,19 @@ class Newton(Solver):
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
-        numbers = {"k": 0, "momentum": FIRST * self.extrapolate, "careful": 0, "again": 1}
+        numbers = {"k": 0, "momentum": FIRST * self.extrapolate, "careful": 0, "again": 1, "look": LOOK, "wait": WAIT}
         return State(pack(start, **_previous(start)), numbers, sweeps_of(problem).objective(problem, start))
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         sweeps, old, numbers = sweeps_of(problem), state.factors, dict(state.numbers)
         new, value = None, np.inf
+        trials = {name: a for name, a in state.arrays.items() if name[0] == "T"}
         numbers["k"] += 1
+        if self.exchange and numbers["k"] > numbers["look"] and may_exchange(problem) and isinstance(sweeps, Sweeps):
+            new, value, trials = self._other(problem, sweeps, state, numbers, rng)
+            if value <= state.value:
+                assert new is not None
+                return State(pack(new, **_previous(new), **trials), numbers, value)
         if numbers["careful"] == 0:
             new, value = self._bold(problem, sweeps, state, numbers)
         if not value <= state.value:
@@ -77,7 +88,24 @@ class Newton(Solver):
         if not value <= state.value:  # rounding at the very bottom: stay
             new, value = old, state.value
         assert new is not None
-        return State(pack(new, **_previous(old)), numbers, value)
+        return State(pack(new, **_previous(old), **trials), numbers, value)
+
+    def _other(
+        self, problem: Problem, sweeps: Sweeps, state: State, numbers: dict[str, Any], rng: np.random.Generator
+    ) -> tuple[list[Array] | None, float, dict[str, Array]]:
+        """A sweep with better components in place of the weakest, and the trials; rarely where none are found."""
+        before = [state.arrays[f"T{n}"] for n in range(len(state.factors))] if "T0" in state.arrays else None
+        new, trials = exchanged(problem, sweeps.rows, state.factors, before, rng)
+        value = np.inf
+        if new is not None:
+            new = sweeps.bold(problem, new)
+            value = sweeps.objective(problem, new)
+        found = value <= state.value
+        numbers["wait"] = WAIT if found else 2 * numbers["wait"]
+        numbers["look"] = numbers["k"] + numbers["wait"]
+        if found:
+            numbers["momentum"] = FIRST * self.extrapolate
+        return new, value, {f"T{n}": a for n, a in enumerate(trials)}
 
     def _bold(
         self, problem: Problem, sweeps: Any, state: State, numbers: dict[str, Any]

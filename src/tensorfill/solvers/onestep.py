@@ -26,7 +26,7 @@ HALVINGS = 5  # of the bracket between what works and what collapses: the edge i
 MARGIN = 0.9
 MOST = 60  # doublings
 SLACK = 1e-4  # later, a rise of the objective by more than this share of what was gained so far is taken back
-SHRINK, CREEP = 0.5, 1.02
+SHRINK, CREEP = 0.5, 1.02  # factors on alpha after a sweep that is taken back, and after one that is not
 
 
 @SOLVERS.register("onestep")
@@ -39,9 +39,9 @@ class OneStep(Solver):
     alpha : step size. "auto" does what the paper advises: from this start it is raised until the model collapses, and
         nine tenths of the last value that worked are kept. Later a sweep that raises the objective is taken back and
         its alpha halved, to creep up again: the answer is never the zero tensor
-    epsilon : added to B_n (Algorithm 3, line 4); 0 for Algorithm 2
+    epsilon : added to X where it is divided by, "preventing any x from being equal to 0"; 0 for Algorithm 2. The text
+        has it added to B_n (Algorithm 3, line 4): see docs/paper.md
     project : keep factors >= 0, Eq. 17 (acalc); False for Algorithm 2
-    time : stop when the steps add up to this: the time of the gradient flow, the same whatever alpha is; None for never
     """
 
     monotone: ClassVar[bool] = False
@@ -49,14 +49,10 @@ class OneStep(Solver):
     alpha: float | str = "auto"
     epsilon: float = 0.0
     project: bool = False
-    time: float | None = None
 
     def __post_init__(self) -> None:
         if self.alpha != "auto" and not (isinstance(self.alpha, int | float) and self.alpha > 0):
             msg = f'alpha must be > 0 or "auto"; got {self.alpha!r}.'
-            raise ValueError(msg)
-        if self.time is not None and not self.time > 0:
-            msg = f"time must be > 0, or None for no limit; got {self.time!r}."
             raise ValueError(msg)
 
     def refuses(self, problem: Problem) -> str | None:
@@ -69,10 +65,11 @@ class OneStep(Solver):
         return None
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
-        state = super().init(problem, factors, rng)
-        alpha = self._edge(problem, factors, state.value) if self.alpha == "auto" else float(self.alpha)
-        numbers = {"k": 0, "alpha": alpha, "edge": alpha, "time": 0.0, "start": state.value}
-        return State(state.arrays, numbers, state.value)
+        x = problem.kernel.predict(factors)
+        value = problem.value_given(x, factors)
+        alpha = self._edge(problem, factors, value) if self.alpha == "auto" else float(self.alpha)
+        numbers = {"k": 0, "alpha": alpha, "edge": alpha, "start": value}
+        return State(pack(factors, x=x), numbers, value)
 
     def _edge(self, problem: Problem, factors: Sequence[Array], start: float) -> float:
         """The last alpha that works from these factors, less a margin: doubled until it fails, then by bisection."""
@@ -106,52 +103,40 @@ class OneStep(Solver):
                     return False
             return problem.value(new) < start
 
-    def _gradient(self, problem: Problem, factors: Sequence[Array], n: int) -> Array:
-        """G_n = Y_(n) (B_n + epsilon) + S_n, Algorithm 3, lines 4 to 8, without forming B_n."""
-        A, mode = factors[n], self._rows(problem, n)
-        x = problem.kernel.predict(factors)
-        one = n >= problem.form.modes(len(problem.shape))
-        if self.epsilon:  # A (B + epsilon)' = A B' + epsilon (sum_r a_r) 1'
-            x = x + (self.epsilon * (A.sum(keepdims=True) if one else A).sum(axis=1))[mode]
-        _, y = problem.entrywise(0, len(x), x)  # Eq. 12 (ydef)
-        G = problem.kernel.pullback(y, factors, n)
-        if self.epsilon:
-            row = np.bincount(mode, weights=y, minlength=1 if one else len(A)).astype(A.dtype)
-            G = G + self.epsilon * row[:, None]
+    def _gradient(self, problem: Problem, factors: Sequence[Array], n: int, x: Array | None = None) -> Array:
+        """G_n = Y_(n) B_n + S_n, Algorithm 3, lines 4 to 8, without forming B_n. `x`: the model values, if known."""
+        x = problem.kernel.predict(factors) if x is None else x
+        G = problem.kernel.pullback(problem.slopes(x + x.dtype.type(self.epsilon)), factors, n)
         p = problem.interelement.get(n)
-        return G if p is None or p.smooth is None else G + p.smooth.grad(A)
+        return G if p is None or p.smooth is None else G + p.smooth.grad(factors[n])
 
-    @staticmethod
-    def _rows(problem: Problem, n: int) -> Array:
-        """Which row of the unfolding X_(n) = A_n B_n' each observation is in. A core has one: vec(X) = B vec(core)."""
-        obs = problem.observations
-        return obs.indices[:, n] if n < problem.form.modes(obs.ndim) else np.zeros(obs.nnz, dtype=np.intp)
-
-    def _sweep(self, problem: Problem, factors: Sequence[Array], alpha: float) -> list[Array]:
+    def _sweep(self, problem: Problem, factors: Sequence[Array], alpha: float, x: Array | None = None) -> list[Array]:
         """The blocks of Eq. 10 in turn, each using those already updated: Algorithm 1, lines 3 to 6."""
         new = list(factors)
         for n in range(len(new)):
-            A = new[n] - new[n].dtype.type(alpha) * self._gradient(problem, new, n)  # Eq. 11 (onestep)
+            G = self._gradient(problem, new, n, x if n == 0 else None)
+            A = new[n] - new[n].dtype.type(alpha) * G  # Eq. 11 (onestep)
             new[n] = np.maximum(A, 0, out=A) if self.project else A  # Eq. 17 (acalc)
         return new
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         alpha, k = state.numbers["alpha"], state.numbers["k"]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            new = self._sweep(problem, state.factors, alpha)
-            value = problem.value(new)
+            new, x, value = self._tried(problem, state, alpha)
             taken = alpha
             if self.alpha == "auto" and k >= TRIAL:  # Section 6: the first sweeps have been tried and may rise
                 most = state.value + SLACK * max(state.numbers["start"] - state.value, 0.0)
                 while not (value <= most) and taken > 0:
                     taken *= SHRINK
-                    new = self._sweep(problem, state.factors, taken)
-                    value = problem.value(new)
+                    new, x, value = self._tried(problem, state, taken)
                 alpha = min(taken * CREEP, state.numbers["edge"])
-        numbers = {"k": k + 1, "alpha": alpha, "time": state.numbers["time"] + taken}
-        return State(pack(new), {**state.numbers, **numbers}, value)
+        return State(pack(new, x=x), {**state.numbers, "k": k + 1, "alpha": alpha}, value)
+
+    def _tried(self, problem: Problem, state: State, alpha: float) -> tuple[list[Array], Array, float]:
+        """(factors after a sweep, their model values, the objective): the values serve the next sweep, too."""
+        new = self._sweep(problem, state.factors, alpha, state.arrays.get("x"))
+        x = problem.kernel.predict(new)
+        return new, x, problem.value_given(x, new)
 
     def done(self, state: State, previous: State | None) -> Status | None:
-        if any(not A.any() for A in state.factors):
-            return Status.COLLAPSED
-        return Status.FINISHED if self.time is not None and state.numbers["time"] >= self.time else None
+        return Status.COLLAPSED if any(not A.any() for A in state.factors) else None

@@ -77,7 +77,7 @@ class Candidate:
     takes: ClassVar[frozenset[str]] = frozenset()  # what of `Given` it can make use of; if given more, it may not run
     weighs: ClassVar[bool] = False  # does it know weights of entries?
     tells_unseen: ClassVar[bool] = False  # does it say something sensible of slices without any entry?
-    averages: ClassVar[bool] = False  # is its answer a mean of draws, of which fewer would serve?
+    averages: ClassVar[bool] = False  # is its answer a mean of draws? Another variant of it adds little to that
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:

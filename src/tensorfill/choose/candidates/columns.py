@@ -25,6 +25,7 @@ from tensorfill.choose.candidates.base import (
     tables,
     watch,
 )
+from tensorfill.choose.candidates.means import means_table
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -33,7 +34,7 @@ from tensorfill.result.answer import Filled
 
 Array = NDArray[Any]
 
-MOST_COLUMNS = 250
+MOST_COLUMNS = 250  # a round of EM takes time as their number cubed
 ROUNDS = 12  # of EM; the fill hardly moves after some ten
 BLOCK = 2**22  # numbers in the matrices of one block of rows
 SHRINK = (0.01, 0.1)  # of the correlations towards none; held-out entries choose
@@ -83,8 +84,11 @@ class Columns(Candidate):
         p = X.shape[1]
         if self.beside is not None:
             X = _with_neighbours(X, obs.shape, self.columns, self.beside)
-        filled = expectation_maximisation(X, self.shrink, look)[0][:, :p]
-        return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.columns)))
+        filled = expectation_maximisation(X, self.shrink, look)[0][:, :p] * scale + level
+        blank = np.isnan(X).all(axis=1)  # the rest of the row is all it goes by
+        if blank.any():
+            filled[blank] = means_table(obs, facts, run, self.columns)[blank]
+        return Fitted(Filled(from_table(filled, obs.shape, self.columns)))
 
 
 def em_cost(rows: int, columns: int, share: float) -> float:

@@ -18,7 +18,7 @@ from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.loop import run as run_loop
 
 BANDS = 8  # fewer are the channels of a picture: a field
-RANK = 20
+RANK = 20  # components of the first trials; then twice as many, in the pixels of the best
 ROOM = 5e7  # numbers in the small matrices of all pixels together
 
 

@@ -45,7 +45,7 @@ NEAR = 1e-5  # what a long one with more components may leave over: they are slo
 # ones in three of four.
 SHEDDING = (2e-4, 2e-5)
 SHORT, LONG = 40, 300  # sweeps
-STARTS = 3
+STARTS = 3  # random starts of the short fit
 
 
 @CANDIDATES.register("exact")
@@ -175,7 +175,7 @@ class _Exact:
             return factors, np.inf
         most = sweeps if self.run.max_iter is None else min(sweeps, self.run.max_iter)
         stopping = Stopping(max_iter=most, tol=1e-6, seconds=self.run.rest(self.began).seconds)
-        fit = Fit(problem, Newton(), factors)
+        fit = Fit(problem, Newton(exchange=False), factors)
         outcome = run_loop(fit, stopping=stopping, rng=self.rng, callback=self.run.callback)
         self.last = problem, outcome
         self.ended = outcome.status if outcome.status in ENDED_EARLY else None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search, dense_table, from_table, watch
-from tensorfill.choose.candidates.means import Means
+from tensorfill.choose.candidates.means import means_table
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.gaps import split_like_gaps
@@ -67,13 +67,8 @@ class Interpolation(Along):
         X = along_lines(dense_table(obs.dense(dtype=np.float64), (self.mode,)), obs.position(self.mode))
         never = np.isnan(X)
         if never.any():
-            X[never] = dense_means(obs, facts, run, self.mode)[never]
+            X[never] = means_table(obs, facts, run, (self.mode,))[never]
         return Fitted(Filled(from_table(X, obs.shape, (self.mode,))))
-
-
-def dense_means(obs: Observations, facts: Facts, run: Run, mode: int) -> Array:
-    """The per-mode means as a matrix with `mode` along its columns."""
-    return dense_table(Means(standardise=facts.uneven).fit(obs, facts, run).answer.full(), (mode,))
 
 
 def along_lines(X: Array, where: Array) -> Array:
@@ -108,7 +103,7 @@ class Smoother(Along):
         look = watch(run)
         X = dense_table(obs.dense(dtype=np.float64), (self.mode,))
         known = ~np.isnan(X)
-        means = dense_means(obs, facts, run, self.mode)
+        means = means_table(obs, facts, run, (self.mode,))
         rest, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3]))  # across a run, other weights hold
         kept = dense_table(rest.mask, (self.mode,))
         aside = known & ~kept

@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +41,10 @@ from tensorfill.solvers.newton import Newton
 Array = NDArray[Any]
 
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
+# Ranks that are tried, about one and a half times as large from step to step.
 LADDER = (1, 2, 3, 4, 6, 8, 12, 18, 26, 38, 55, 80)
 SOFTER = (1e-2, 1e-4, 1e-8)  # times the default ridge, for the rank that did best
-STIFFER = (10.0, 100.0)
+STIFFER = (10.0, 100.0)  # the same, where softer ridges did not help
 SMOOTHER = (10.0, 100.0)  # times the default smoothness
 STARTS = 2  # fits from different starts that may be averaged
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
@@ -59,6 +61,8 @@ ASIDE = 0.1  # of the entries, to know when to stop
 FEWEST = 60  # with fewer entries none can be spared to know when to stop
 TRIES = 3  # starts, if the first leads nowhere
 LAST = 4  # the last fit, to all entries, goes on for a quarter of the iterations that led there
+
+_DISPERSIONS: WeakKeyDictionary[Observations, dict[str, float]] = WeakKeyDictionary()
 
 
 @CANDIDATES.register("low-rank")
@@ -145,10 +149,19 @@ class LowRank(Candidate):
         return Fitted(answer, outcome.status, outcome.history, problem, settings)
 
     def _scattered(self, obs: Observations, facts: Facts, run: Run) -> NumericalPrior:
-        """A negative binomial, its dispersion as entries set aside have it around the means of a short Poisson fit."""
+        """A negative binomial, its dispersion as entries set aside have it around the means of a short Poisson fit: of
+        a middling rank, so that it is found out once for the same observations.
+        """
+        middling = LowRank(self.given, _middling(facts, self.given))
+        known, key = _DISPERSIONS.setdefault(obs, {}), f"{run.seed} {middling!r}"
+        if key in known:
+            return scattered(obs, known[key])
         kept, aside = split_like_gaps(obs, ASIDE, np.random.default_rng([run.seed, 9]))
-        fitted = replace(self, scattered=False).fit(kept, facts, replace(run, max_iter=ROUGH))
-        return scattered(obs, dispersion(aside.values, fitted.answer.at(aside.indices), aside.weights))
+        fitted = middling.fit(kept, facts, replace(run, max_iter=ROUGH))
+        r = dispersion(aside.values, fitted.answer.at(aside.indices), aside.weights)
+        if fitted.status not in ENDED_EARLY:
+            known[key] = r
+        return scattered(obs, r)
 
     def _found(
         self, data: Observations, prior: NumericalPrior, smooth: dict[int, float], ridge: float, run: Run
@@ -284,6 +297,20 @@ def may_scatter(facts: Facts, given: Given) -> bool:
     return given.prior is None and facts.numbers == "counts" and ASIDE * facts.observed >= FEWEST
 
 
+def _ladder(facts: Facts, given: Given) -> list[int]:
+    """The ranks to try: the one given, else those that the data can bear."""
+    if isinstance(given.rank, int | np.integer):
+        return [int(given.rank)]
+    most = default_rank(facts.observed, facts.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
+    return [r for r in LADDER if r <= most] or [1]
+
+
+def _middling(facts: Facts, given: Given) -> int:
+    """The rank that is tried first."""
+    ladder = _ladder(facts, given)
+    return ladder[len(ladder) // 2]
+
+
 class _Climb:
     """The search for rank, then stiffness, then smoothness; remembers the best."""
 
@@ -291,10 +318,7 @@ class _Climb:
         self.given = given
         self.best, self.least = first, np.inf
         self.counts = facts.numbers == "counts"
-        most = default_rank(facts.observed, facts.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
-        self.ladder = (
-            [int(given.rank)] if isinstance(given.rank, int | np.integer) else [r for r in LADDER if r <= most] or [1]
-        )
+        self.ladder = _ladder(facts, given)
 
     def _seen(self, candidate: LowRank, loss: float) -> bool:
         """Is it the best so far?"""
@@ -327,7 +351,7 @@ class _Climb:
 
     def units(self, facts: Facts) -> Search:
         """A middling rank in every unit: slices standardised, all centred, as they are; counts as scattered, too."""
-        first = replace(self.best, rank=self.ladder[len(self.ladder) // 2])
+        first = replace(self.best, rank=_middling(facts, self.given))
         ways = [first] if first.standardise is None else [first, replace(first, standardise=None)]
         if has_no_zero(facts, self.given):
             ways.append(replace(first, standardise=None, centred=False))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search
+from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Search, dense_table
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -71,6 +72,11 @@ class Means(Candidate):
         problem = Problem(obs, rank=obs.ndim, quiet=True, dtype=np.float64)
         factors = initial_factors(problem, "means", np.random.default_rng(0), noise=0.0)
         return Fitted(Factors(CP(fill_unseen(obs, factors, facts.smooth)), problem.prior), problem=problem)
+
+
+def means_table(obs: Observations, facts: Facts, run: Run, columns: Sequence[int]) -> Array:
+    """The per-mode means as a matrix with the modes `columns` along its columns."""
+    return dense_table(Means(standardise=facts.uneven).fit(obs, facts, run).answer.full(), columns)
 
 
 def proportional(obs: Observations) -> list[Array]:

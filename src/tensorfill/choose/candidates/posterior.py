@@ -11,12 +11,14 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.methods.base import Run
-from tensorfill.methods.bayes import Bayes
+from tensorfill.methods.bayes import Bayes, default_rank
 from tensorfill.result.answer import Answer, Folded, InUnits, fold_indices
+from tensorfill.solvers.gibbs_family import FEW_COUNTS
 
-RANKS = (10, 20, 40, 80)  # superfluous components shrink away, but each costs time
-DRAWS, BURN = 120, 60
-FEWEST_DRAWS = 16  # of a trial in the contest, after half as many that are thrown away
+DRAWS, BURN = Bayes.draws, Bayes.burn  # draws that are kept, and those thrown away before them
+# Draws of a trial in the contest, at least. With 24, a small picture tried in a fifth of the
+# usual time had none left for its field (demosaic.py --quick); with 12 a posterior that leads no longer did.
+TRIAL = 16
 
 
 @CANDIDATES.register("posterior")
@@ -30,8 +32,8 @@ class PosteriorMean(Candidate):
     averages = True
     takes = frozenset({"prior"})
 
-    rank: int = RANKS[0]
-    transform: str = "none"
+    rank: int | None = None  # None: that of `bayes`
+    transform: str = "auto"
     standardise: int | None = None  # a mode whose slices are centred and scaled
     fold: tuple[int, int] | None = None  # (mode, period)
     prior: Any = None
@@ -41,12 +43,11 @@ class PosteriorMean(Candidate):
 
     @classmethod
     def first(cls, facts: Facts, given: Given) -> int:
-        return 2
+        return 1 + (_apart(facts, given) is not None)  # with the units of slices taken out, and without
 
     @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
-        apart = given.prior is None and facts.numbers in ("reals", "amounts")
-        first = cls(prior=given.prior, standardise=facts.uneven if apart else None, time=given.time)
+        first = cls(prior=given.prior, standardise=_apart(facts, given), time=given.time)
         best, least = first, (yield first)
         units: list[dict[str, Any]] = [
             {"transform": o.transform, "standardise": o.standardise} for o in _others(first, facts, given)
@@ -63,18 +64,11 @@ class PosteriorMean(Candidate):
             loss = yield other
             if loss < least:
                 best, least = other, loss
-        for rank in RANKS[1:]:
-            if rank > facts.observed / (2 * max(facts.shape)) and rank > max(facts.shape):
-                return
-            loss = yield replace(best, rank=rank)
-            if loss >= least:
-                return
-            least = loss
 
     @property
     def label(self) -> str:
-        words = [f"posterior, rank {self.rank}"]
-        words += [self.transform] if self.transform != "none" else []
+        words = ["posterior"] + ([] if self.rank is None else [f"rank {self.rank}"])
+        words += {"auto": [], "none": ["as they are"]}.get(self.transform, [self.transform])
         words += ["slices standardised"] if self.standardise is not None else []
         words += [self.words] if self.words else []
         return ", ".join(words)
@@ -85,16 +79,16 @@ class PosteriorMean(Candidate):
         if self.fold is not None:
             mode, period = self.fold
             lengths[mode : mode + 1] = [-(-lengths[mode] // period), period]
-        columns = self.rank + len(lengths)
+        columns = (default_rank(len(lengths)) if self.rank is None else self.rank) + len(lengths)
         entries = len(lengths) * facts.observed * (3.3e-8 + 1.1e-10 * columns**2)
         return 1.3e-3 + entries + sum(lengths) * (2.6e-6 + 3.9e-10 * columns**3)
 
     def cost(self, facts: Facts) -> float:
-        return 1.5 * self.draws * self.step_cost(facts)
+        return (1 + BURN / DRAWS) * self.draws * self.step_cost(facts)
 
     def shorter(self, facts: Facts, seconds: float) -> Candidate:
-        draws = int(seconds / (1.5 * self.step_cost(facts)))
-        return replace(self, draws=max(FEWEST_DRAWS, min(self.draws, draws)))
+        draws = int(seconds / ((1 + BURN / DRAWS) * self.step_cost(facts)))
+        return replace(self, draws=max(min(self.draws, draws), TRIAL))
 
     def _time(self) -> tuple[int, ...]:
         """The time axis of the data as they are fitted; a period along it is one more turn within it."""
@@ -113,7 +107,7 @@ class PosteriorMean(Candidate):
             transform=self.transform,
             time=self._time() or None,
             draws=self.draws,
-            burn=max(self.draws // 2, 1),
+            burn=self.draws * BURN // DRAWS,
         )
         posterior, outcome = recipe.fit(data, run)
         answer: Answer = posterior
@@ -121,8 +115,13 @@ class PosteriorMean(Candidate):
             answer = Folded(answer, *self.fold, length=obs.shape[self.fold[0]])
         if units is not None:
             answer = InUnits(answer, units)
-        settings = {"rank": self.rank, "transform": self.transform, "draws": self.draws, **posterior.numbers}
+        settings = {"transform": self.transform, "draws": self.draws, **posterior.numbers}
         return Fitted(answer, outcome.status, outcome.history, settings=settings)
+
+
+def _apart(facts: Facts, given: Given) -> int | None:
+    """The mode whose slices may have units of their own."""
+    return facts.uneven if given.prior is None and facts.numbers in ("reals", "amounts") else None
 
 
 def _others(first: PosteriorMean, facts: Facts, given: Given) -> list[PosteriorMean]:
@@ -130,10 +129,10 @@ def _others(first: PosteriorMean, facts: Facts, given: Given) -> list[PosteriorM
     if given.prior is not None or facts.numbers == "yes/no":
         return []
     out = []
-    if facts.numbers in ("counts", "amounts"):
-        out.append(replace(first, transform="sqrt"))
+    if facts.numbers == "counts":
+        out.append(replace(first, transform="none" if facts.high > FEW_COUNTS else "sqrt"))
     if facts.numbers == "amounts":
-        out.append(replace(first, transform="log"))
+        out += [replace(first, transform="sqrt"), replace(first, transform="log")]
     if first.standardise is not None:
         out = [replace(first, standardise=None), *(replace(other, standardise=None) for other in out)]
     return out

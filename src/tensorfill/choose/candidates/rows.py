@@ -22,6 +22,7 @@ from tensorfill.choose.candidates.base import (
     watch,
 )
 from tensorfill.choose.candidates.columns import standardised
+from tensorfill.choose.candidates.means import means_table
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -30,7 +31,7 @@ from tensorfill.result.answer import Filled
 
 Array = NDArray[Any]
 
-FEWEST_ROWS, MOST_ROWS = 20, 5000
+FEWEST_ROWS, MOST_ROWS = 20, 5000  # few rows have no look-alikes; all pairs of rows are compared
 NEAREST = (5, 15)  # held-out entries choose
 
 
@@ -70,8 +71,11 @@ class Rows(Candidate):
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         look = watch(run)
         X, level, scale = standardised(dense_table(obs.dense(dtype=np.float64), self.columns))
-        filled = nearest_rows(X, self.nearest, look)
-        return Fitted(Filled(from_table(filled * scale + level, obs.shape, self.columns)))
+        filled = nearest_rows(X, self.nearest, look) * scale + level
+        blank = np.isnan(X).all(axis=1)  # it has no look by which others could be like it
+        if blank.any():
+            filled[blank] = means_table(obs, facts, run, self.columns)[blank]
+        return Fitted(Filled(from_table(filled, obs.shape, self.columns)))
 
 
 def _tables(facts: Facts) -> list[tuple[int, ...]]:

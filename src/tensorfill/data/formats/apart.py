@@ -65,7 +65,7 @@ def _print_of(path: str | Path) -> tuple[int, int, int]:
 
 
 def is_own(path: str | Path | None) -> bool:
-    """Is it a file that this process has written, and nobody since?"""
+    """Was the file written by this process, and by none since?"""
     return path is not None and _own.get(os.path.realpath(path)) == _print_of(path)
 
 
@@ -200,7 +200,7 @@ def _received(stream: IO[bytes]) -> tuple[str, Any]:
 
 
 def _how(code: int) -> str:
-    """How a fork ended that said nothing: the number that `waitpid` gives."""
+    """Why a fork ended without an answer, in words; `waitpid` gives the number."""
     killed = code & 127
     return "takes too long" if killed == 24 else f"broke down (signal {killed})" if killed else "ran out of memory"
 
@@ -210,11 +210,11 @@ def _number(stream: IO[bytes]) -> int:
 
 
 def _exactly(stream: IO[bytes], length: int) -> bytearray:
-    """So many bytes, which arrays may go on using."""
+    """Exactly so many bytes of the stream, in new memory that arrays may keep using."""
     out = bytearray(length)
     view, at = memoryview(out), 0
     while at < length:
-        count = stream.readinto(view[at:])  # type: ignore[attr-defined]
+        count = stream.readinto(view[at:])  # type: ignore[attr-defined]  # IO[bytes] does not declare it
         if not count:
             raise EOFError
         at += count

@@ -124,7 +124,7 @@ class NPZ(Format):
         name = like.extra.get("name") or "values"
         arrays = {**like.extra.get("arrays", {}), name: array} if like.format == "npz" else {name: array}
         if set(arrays) == {"values", "mask"} and name == "values" and arrays["mask"].dtype == np.bool_:
-            arrays["mask"] = np.ones(array.shape, dtype=bool)  # or whoever reads it takes what was filled for missing
+            arrays["mask"] = np.ones(array.shape, dtype=bool)  # or a reader would take what was filled for missing
         method = zipfile.ZIP_STORED if like.extra.get("packed") is False else zipfile.ZIP_DEFLATED
         with zipfile.ZipFile(sink, "w", method) as archive:
             for key, part in arrays.items():

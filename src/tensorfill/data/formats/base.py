@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from tensorfill.data.convert import cast_like
 from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
+from tensorfill.data.sources import CellsSource
 from tensorfill.registry import Registry
 
 Array = NDArray[Any]
@@ -31,7 +32,7 @@ class FileError(Exception):
 
 
 class FileWarning(UserWarning):
-    """What was decided in reading a file that the user should know, where no `Loaded.notes` can say it."""
+    """A decision made in reading a file that the user should know of, where there is no `Loaded` to carry a note."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,8 @@ class Loaded:
         """The known entries, ready to be completed."""
         if self.values is not None:
             made = Observations.from_dense(self.values, self.mask, dims=self.dims)
+            if self.extra.get("form") == "wide":
+                made = replace(made, source=CellsSource(self.values, made.mask))
             return with_positions(made, self.labels or {})
         assert self.indices is not None
         assert self.values_coo is not None

@@ -37,7 +37,7 @@ class Notation:
     @classmethod
     def of(cls, cells: Iterable[str], missing: str | None = None, delimiter: str = ",") -> Notation:
         """That of these cells; `missing` is one more text that means missing, and `delimiter` is between them."""
-        if delimiter != ",":  # between commas a comma is none of the number's
+        if delimiter != ",":  # where commas separate cells, none is part of a number
             cells = list(cells)
             gone = cls.of((), missing).missing
             found = [cell for cell in map(str.strip, cells) if cell.lower() not in gone]

@@ -23,7 +23,7 @@ START = b"DICM"
 PLACE = 128  # where it stands
 HEAD = PLACE + 4 + 12  # with the element that tells how long the rest of the head is
 DEFLATED = b"1.2.840.10008.1.2.1.99"
-STEP = 2**20
+STEP = 2**20  # bytes unpacked at a time
 
 
 @FORMATS.register("dicom")
@@ -101,10 +101,10 @@ def _members(path: Path) -> Iterator[Path]:
 
 
 def _ask_inflated(path: Path) -> None:
-    """May it be unpacked? One kind of file is packed as a whole, and pydicom unpacks it at once."""
+    """Refuse a deflated file, which pydicom unpacks at once, if that takes too much memory; unpacks it bit by bit."""
     with open(path, "rb") as file:
         head = file.read(HEAD)
-        (length,) = struct.unpack("<I", head[-4:]) if len(head) == HEAD else (0,)  # of what it says of itself
+        (length,) = struct.unpack("<I", head[-4:]) if len(head) == HEAD else (0,)  # of the rest of the head
         if DEFLATED not in file.read(min(length, 2**16)):
             return
         file.seek(HEAD + length)

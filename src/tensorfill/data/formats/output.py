@@ -79,14 +79,13 @@ class Sink:
     """
 
     def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
         self.write, self.flush = file.write, file.flush
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
 
 def write_file(path: Path, write: Callable[[Any], None]) -> None:
     """Have `write(sink)` fill a new file, then put it in the place of `path`."""
-    target = Path(os.path.realpath(path))  # a link keeps pointing at the file, which is what changes
+    target = Path(os.path.realpath(path))  # the file that a link points to is replaced, not the link
     if _is_special(target):
         buffer = io.BytesIO()
         write(buffer)
@@ -122,7 +121,7 @@ def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None
 
 
 class _Stop:
-    """A file that is never written: who writes to it has shown that it can."""
+    """A file that raises at the first write: a format that gets so far can hold the values."""
 
     begun = False
 
@@ -144,7 +143,7 @@ class _Stop:
 
 
 def can_write(kind: Format, completed: Array, like: Loaded) -> bool:
-    """Can `kind` hold the completed tensor? As far as it takes to know: where it can be told before writing, it is."""
+    """Can `kind` hold the completed tensor? Writes until the first byte would go out, which is enough to know."""
     sink = _Stop()
     try:
         if kind.streams:

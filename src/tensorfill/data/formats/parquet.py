@@ -146,22 +146,22 @@ def _sound(table: Any) -> Any:
 
 
 def ask_table(rows: int, columns: int, long: bool) -> None:
-    """May a table of that size be? Labels of a long one are Python's own objects."""
+    """Refuse a table that takes too much memory; labels of a long one are Python objects of about 100 bytes."""
     ask(rows * columns * (100 if long else 24), f"a table of {rows:,} rows and {columns} columns")
 
 
 def ask_pages(data: Buffer, claimed: int) -> None:
-    """May a Parquet file be unpacked, by what its pages say, and by what its index says of them all?"""
+    """Refuse a Parquet file that takes too much memory, by its pages' own headers and by `claimed`, of its index."""
     ask(2 * max(claimed, sum(unpacked_pages(data))), "what is in it, unpacked,")
 
 
 def ask_page(data: Buffer) -> None:
-    """May each page of a Parquet file be unpacked, where it is read in pieces?"""
+    """Refuse a Parquet file that is read in pieces if one of its pages takes too much memory."""
     ask(2 * max(unpacked_pages(data), default=0), "a page of it, unpacked,")
 
 
 def ask_texts(table: Any) -> None:
-    """May each row have its own copy of the text in columns of categories? Python's objects have."""
+    """Refuse columns of categories whose texts take too much memory once every row has its own copy."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

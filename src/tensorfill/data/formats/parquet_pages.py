@@ -36,8 +36,8 @@ class _Unreadable(Exception):
 
 
 def unpacked_pages(data: Buffer) -> Iterator[int]:
-    """Bytes that each page of the file unpacks to, by what it says. A column ends where no header is: nobody could read
-    on from there. Arrow's own way to the index is not taken: it may end the process if that is damaged.
+    """Bytes that each page of the file unpacks to, by the pages' headers. A column ends where there is no header, as
+    nothing could be read beyond. Arrow's own way to the index is not taken: a damaged index may end the process.
     """
     seen = 0
     for at, end in _columns(data):

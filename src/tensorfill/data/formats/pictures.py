@@ -20,7 +20,7 @@ KEPT = ("icc_profile", "dpi", "exif")  # metadata of a picture that is written b
 
 
 def ask_room(image: Any, length: int, frames: int = 1) -> None:
-    """May so many frames of a Pillow image, none of which is unpacked yet, be? And can `length` bytes hold them?"""
+    """Before anything is unpacked: refuse frames that `length` bytes cannot hold, or that take too much memory."""
     width, height = image.size
     if width * height * frames > DENSEST * length:
         msg = f"it is damaged: {length:,} bytes cannot hold the {width} x {height} pixels that it claims."

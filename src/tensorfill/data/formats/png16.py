@@ -12,7 +12,7 @@ from tensorfill.data.formats.base import Array, FileError
 from tensorfill.data.memory import ask
 
 KEPT = (b"cHRM", b"gAMA", b"iCCP", b"sRGB", b"cICP", b"pHYs", b"tEXt", b"zTXt", b"iTXt", b"tIME", b"eXIf")
-STEP = 2**20
+STEP = 2**20  # bytes unpacked at a time
 
 Chunks = list[tuple[bytes, bytes]]
 

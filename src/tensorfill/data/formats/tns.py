@@ -13,7 +13,7 @@ from tensorfill.data.exact import EXACT, whole_numbers
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, first_duplicate, texts
 
 SHAPE = re.compile(rb"^#\s*shape:?\s+([\d ]+)$", re.MULTILINE)
-CHUNK = 100_000
+CHUNK = 100_000  # lines written at a time
 
 
 @FORMATS.register("tns")

@@ -156,7 +156,7 @@ def raw_of(source: str, engine: str) -> dict[str, Any]:
 
 
 def _plain(encoding: Any) -> dict[str, Any]:
-    """How values are stored, as plain values; the types of text and the like, which are none, are found again."""
+    """How values are stored, as plain values. Types of text and the like are not plain; xarray finds them again."""
     kept = (bool, int, float, str, tuple, list, set, np.dtype, np.generic, np.ndarray, type(None))
     return {k: v for k, v in encoding.items() if isinstance(v, kept)}
 

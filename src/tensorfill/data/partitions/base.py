@@ -129,10 +129,6 @@ class Partitions(ABC):
         shift, spread = self.shift + self.spread * float(shift), self.spread * float(spread)
         return replace(self, extract=extract, held=held, shift=shift, spread=spread)
 
-    def values_of(self, block: Block, dtype: Any) -> Array:
-        """Values of a block in the unit of the fit."""
-        return in_unit(block, self.shift, self.spread, dtype)
-
     @abstractmethod
     def gather(
         self,

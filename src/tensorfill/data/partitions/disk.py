@@ -330,12 +330,12 @@ def check_length(length: int) -> None:
 
 
 def ask_lengths(lengths: Sequence[int]) -> None:
-    """May modes be so long?"""
+    """Refuse modes so long that what is kept for each slice takes too much memory."""
     ask(ROW * sum(lengths), f"a tensor of {' x '.join(f'{n:,}' for n in lengths)}")
 
 
 def check_piece(piece: Piece, before: int) -> None:
-    """A sentence for values that are not finite, and for weights that are no weights."""
+    """Refuse values that are not finite, and weights that are not finite and > 0."""
     bad = np.flatnonzero(~np.isfinite(piece.values))
     if len(bad):
         msg = f"observed values must be finite; got {piece.values[bad[0]]} in row {before + int(bad[0]) + 1:,}."

@@ -50,6 +50,10 @@ class Extract(Observations):
     def _seen(self) -> tuple[NDArray[np.bool_], ...]:
         return tuple(count > 0 for count in self.counts)
 
+    def empty_slices(self) -> list[tuple[int, int]]:
+        """As ever; but labels come from rows, and a slice that has one has an observation, if perhaps one set aside."""
+        return [(n, i) for n, i in super().empty_slices() if self.dims[n] not in self.labels]
+
     @property
     def all(self) -> Partitions:
         """Where all of them are."""

@@ -1,4 +1,4 @@
-"""The one file to go on from: each part of a run has a section in it, and it is replaced whole."""
+"""The checkpoint file: each part of a run has a section in it, and the file is always replaced as a whole."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DIGEST = "digest"
 
 
 class CheckpointWarning(UserWarning):
-    """A file to go on from could not be written; the run goes on."""
+    """A checkpoint could not be written; the run goes on without it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(os.PathLike[str]):
-    """A section of the file at `path`; `pages` {section: {name: array}} are what is in it, shared by all sections."""
+    """One section of the file at `path`. `pages`, {section: {name: array}}, is all of the file; sections share it."""
 
     path: Path
     section: str = ""
@@ -35,9 +35,9 @@ class Checkpoint(os.PathLike[str]):
 
     @staticmethod
     def at(path: str | os.PathLike[str], *, resume: bool = False) -> Checkpoint:
-        """The file to write to, with what is in it if a run is to go on from there.
+        """The checkpoint at `path`; with `resume`, what is in the file already.
 
-        An OSError where it could never be written: before the run, not in the middle of it.
+        Raises OSError now, before the run, if the file could never be written.
         """
         if isinstance(path, Checkpoint):
             return path
@@ -59,8 +59,8 @@ class Checkpoint(os.PathLike[str]):
         return self.pages.get(self.section)
 
     def keep(self, arrays: Mapping[str, Any]) -> float:
-        """Write these arrays to this section; returns the seconds it took. The run can do without: where it fails, a
-        warning names the file.
+        """Write these arrays to this section; returns the seconds it took. Failing to write is only a warning, which
+        names the file: the run does not need it.
         """
         began = time.monotonic()
         self.pages[self.section] = arrays
@@ -104,7 +104,7 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def _digest(arrays: Mapping[str, Any]) -> NDArray[np.uint8]:
-    """Of names, types, shapes and bytes: what was written as a whole is read as a whole."""
+    """SHA-256 over names, types, shapes and bytes of all arrays, to notice parts that do not belong together."""
     sha = hashlib.sha256()
     for name in sorted(arrays):
         a = np.ascontiguousarray(arrays[name])

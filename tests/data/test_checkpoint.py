@@ -11,9 +11,9 @@ import pytest
 import tensorfill as tfl
 from tensorfill.data import atomic
 from tensorfill.data.atomic import exchanged, mark, replacing, sweep
+from tensorfill.data.checkpoint import Checkpoint
 from tensorfill.data.formats import output
 from tensorfill.data.formats.output import replacing_path
-from tensorfill.data.keeping import Checkpoint
 
 rng = np.random.default_rng(0)
 TABLE = np.outer(rng.uniform(1, 2, 20), rng.uniform(1, 2, 12)) + rng.normal(0, 0.1, (20, 12))

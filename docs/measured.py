@@ -1,0 +1,134 @@
+"""Tables in docs/*.md of what was measured: between `<!-- measured: X -->` and `<!-- end -->`, from docs/results/*.csv.
+
+Run:  python docs/measured.py      (rewrites them; a test fails while they are out of date)
+
+The files are those that `tensorfill bench table1` and `tensorfill bench cubes` write: copy one into a folder, give that
+folder as `-o`, and the command goes on from it.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+
+from tensorfill.bench import cubes, paper
+
+DOCS = Path(__file__).resolve().parent
+BLOCK = re.compile(r"(<!-- measured: ([\w -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+Line = Sequence[str]
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    """The rows of docs/results/name.csv."""
+    with open(DOCS / "results" / f"{name}.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def scores(method: str) -> dict[tuple[str, int], float]:
+    """{(picture, rate): mean PSNR over seeds}."""
+    found: dict[tuple[str, int], list[float]] = {}
+    for row in rows("table1"):
+        if row["method"] == method:
+            found.setdefault((row["image"], int(row["missing_percent"])), []).append(float(row["psnr"]))
+    return {place: mean(values) for place, values in found.items()}
+
+
+def figures(values: Sequence[float | None]) -> str:
+    """12.34 / 12.34, or blank where nothing was measured."""
+    return " / ".join("" if v is None else f"{v:.2f}" for v in values).strip(" /")
+
+
+def sptc() -> list[Line]:
+    """Pictures x rates, ours / printed, and the distance below each rate."""
+    ours = scores("sptc")
+    lines: list[Line] = [["sptc, ours / printed", *(f"{rate} %" for rate in paper.RATES)]]
+    for image in paper.IMAGES:
+        pairs = [(ours.get((image, rate)), paper.printed("sptc", image, rate)) for rate in paper.RATES]
+        lines.append([image, *("" if own is None else figures((own, said)) for own, said in pairs)])
+    gaps = {
+        rate: [ours[i, r] - (paper.printed("sptc", i, r) or 0.0) for i, r in ours if r == rate] for rate in paper.RATES
+    }
+    lines.append(["mean difference", *(f"{mean(g):+.2f}" if g else "" for g in gaps.values())])
+    lines.append(["mean distance", *(f"{mean(map(abs, g)):.2f}" if g else "" for g in gaps.values())])
+    return lines
+
+
+TUNED = {
+    (image, rate) for image in ("house", "tree") for rate in (60, 80, 95)
+}  # cells that sptc's rules were chosen on
+
+
+def sptc_in_words() -> str:
+    """How far sptc is from print, over all cells and over those that nothing was chosen on."""
+    gaps = {place: abs(own - (paper.printed("sptc", *place) or 0.0)) for place, own in scores("sptc").items()}
+    fresh = [gap for place, gap in gaps.items() if place not in TUNED]
+    near = sum(gap <= 0.3 for gap in gaps.values())
+    return (
+        f"Mean distance to print: {mean(gaps.values()):.2f} dB over the {len(gaps)} cells measured, "
+        f"{mean(fresh):.2f} dB over the\n"
+        f"{len(fresh)} of them that nothing was chosen on; {near} of {len(gaps)} are within 0.3 dB.\n"
+    )
+
+
+def ours() -> list[Line]:
+    """Pictures x rates, auto / auto-best; below the means, what the paper prints for SPTC, and the gain over it."""
+    two = [scores(method) for method in paper.OURS]
+    names = " / ".join(f"`{method}`" for method in paper.OURS)
+    lines: list[Line] = [["", *(f"{rate} %" for rate in paper.RATES)]]
+    for k, image in enumerate(paper.IMAGES):
+        cells = [figures([own.get((image, rate)) for own in two]) for rate in paper.RATES]
+        lines.append([f"{image}, {names}" if k == 0 else image, *cells])
+    means, print_, gain, worst = (["mean"], ["SPTC as printed, mean"], ["gain, mean"], ["gain, worst cell"])
+    for rate in paper.RATES:
+        known = [image for image in paper.IMAGES if any((image, rate) in own for own in two)]
+        said = {image: paper.printed("sptc", image, rate) or 0.0 for image in known}
+        whole = [own if known and all((image, rate) in own for image in known) else None for own in two]
+        gaps = [None if own is None else [own[image, rate] - said[image] for image in known] for own in whole]
+        means.append(figures([None if own is None else mean(own[image, rate] for image in known) for own in whole]))
+        print_.append(f"{mean(said.values()):.2f}" if known else "")
+        gain.append(figures([None if g is None else mean(g) for g in gaps]))
+        worst.append(figures([None if g is None else min(g) for g in gaps]))
+    return [*lines, means, print_, gain, worst]
+
+
+def many_bands() -> list[Line]:
+    """PSNR of every method on each of the cubes."""
+    found = {(r["data"], r["missing_percent"], r["method"]): f"{float(r['psnr']):.2f}" for r in rows("cubes")}
+    methods = ("auto-best", *cubes.OTHERS)
+    lines: list[Line] = [["data", "missing", *methods]]
+    for data, rates in cubes.RATES.items():
+        for rate in rates:
+            lines.append([data, f"{rate:g} %", *(found.get((data, f"{rate:g}", m), "") for m in methods)])
+    return lines
+
+
+TABLES = {"sptc": sptc, "auto": ours, "cubes": many_bands}
+
+
+def table(name: str) -> str:
+    """One of TABLES in Markdown, or the words beside it."""
+    if name == "sptc in words":
+        return sptc_in_words()
+    head, *body = TABLES[name]()
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *body))
+
+
+def updated(text: str) -> str:
+    """A page with its tables as they should be."""
+    return BLOCK.sub(lambda found: f"{found[1]}\n{table(found[2])}\n{found[3]}", text)
+
+
+def main() -> None:
+    """Bring every page up to date."""
+    for page in sorted(DOCS.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if updated(text) != text:
+            page.write_text(updated(text), encoding="utf-8")
+            print(f"updated {page.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What a user should know about data before trusting an answer: that nothing was missing, that rows are absent."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from tensorfill.data.formats.long import guess_columns
+from tensorfill.data.formats.steps import step_note
+from tensorfill.data.labels import carried, tidy
+from tensorfill.data.observations import DataWarning, Observations
+from tensorfill.data.sentinels import sentinels
+
+CALLER = 4  # frames from here to the line that calls `complete`
+LONGEST = 100_000  # labels that are looked at, one by one
+
+
+def tell(obs: Observations, whole: bool) -> None:
+    """A DataWarning for each thing; `whole` says that there was nothing to do."""
+    for line in (*(_nothing_missing(obs) if whole else []), *_absent(obs)):
+        warnings.warn(line, DataWarning, stacklevel=CALLER)
+
+
+def _nothing_missing(obs: Observations) -> list[str]:
+    if next(iter(sentinels(obs.values)), None) is not None:  # which are asked about
+        return []
+    msg = "nothing is missing: the data come back as they are. Mark gaps by NaN, or give mask= (True = observed)."
+    frame: Any = getattr(obs.source, "frame", None)
+    if frame is None or not hasattr(frame, "columns") or len(frame) > LONGEST:
+        return [msg]
+    guess = guess_columns({str(c): [str(x) for x in frame[c].to_list()] for c in frame.columns})
+    return [msg if guess is None else f"{msg} If each row is one entry: dims={guess[0]}, value={guess[1]!r}."]
+
+
+def _absent(obs: Observations) -> list[str]:
+    found = carried(obs)
+    moments = {
+        dim: tidy(found[dim]) for dim, n in zip(obs.dims, obs.shape, strict=True) if dim in found and n <= LONGEST
+    }
+    notes = (step_note(dim, list(at)) for dim, at in moments.items() if at.dtype.kind == "M")
+    return [note for note in notes if note is not None]
