@@ -1,9 +1,9 @@
 """Partitioned: a Problem whose observations are in blocks. The objective is a sum over blocks, and so is its gradient.
 
-Design: `observations` is a sample in memory that knows about all of them: starts, defaults and warnings go by it. What
+Design: `observations` is a sample in memory with statistics of all of them: starts, defaults and warnings use it. What
 needs every observation goes through `Partitions.gather`: a block is sent the rows of the longest mode that it owns and
 the factors of all other modes, and sends back the gradient in the same form. Where that mode is so long that its factor
-is kept with the blocks (`Placed`), its rows are there already, and only the other modes travel.
+is kept with the blocks (`Placed`), its rows are there already, and only the factors of the other modes are sent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Sized):
-    """What a block needs to know to evaluate the data term; sent to wherever it lives."""
+    """What a block needs to evaluate the data term; sent to the process or machine that holds the block."""
 
     prior: NumericalPrior
     model: str
@@ -38,12 +38,15 @@ class Evaluation(Sized):
     shape: tuple[int, ...]
     factors: Sequence[Array | None]  # None for the mode whose rows the block owns
     dtype: Any
-    shift: float
+    shift: float  # values are fitted as (t - shift) / spread
     spread: float
     threads: int | None
 
     def layout(self, block: Block, own: Array) -> tuple[SampledLayout, list[Array]]:
-        """The block as a tensor of its own, as long along its mode as it has rows; and the factors for it."""
+        """(the block as a tensor of its own, as long along its mode as it has rows; the factors of that tensor).
+
+        own : (rows of the block, R), its part of the factor of its mode
+        """
         shape = list(self.shape)
         shape[block.mode] = len(own)
         contraction = None if self.model == "cp" else MODELS[self.model].contraction(shape, self.rank)
@@ -68,21 +71,21 @@ def value_and_pullback(block: Block, shared: Evaluation, own: Array) -> tuple[li
     return [value, [None if n == block.mode else G for n, G in enumerate(grads)]], mine
 
 
-def some_and_pullback(block: Block, shared: Evaluation, own: Array) -> tuple[list[Any], Array]:
-    """The same, with the number of observations."""
+def count_value_and_pullback(block: Block, shared: Evaluation, own: Array) -> tuple[list[Any], Array]:
+    """As `value_and_pullback`, with the number of observations after the gradients."""
     total, mine = value_and_pullback(block, shared, own)
     return [*total, len(block.values)], mine
 
 
 def value_alone(block: Block, shared: Evaluation, own: Array) -> tuple[float, None]:
-    """(value, nothing)."""
+    """(value of the data term in this block, None: nothing is kept per block)."""
     layout, factors = shared.layout(block, own)
     nll = shared.prior.nll(in_unit(block, shared.shift, shared.spread, shared.dtype), layout.predict(factors))
     return float((nll if block.weights is None else nll * block.weights).sum(dtype=np.float64)), None
 
 
 def model_at(block: Block, shared: tuple[Evaluation, Array], own: tuple[Array]) -> tuple[None, Array]:
-    """(nothing, the model at those of the coordinates (k, N) that lie in the block's rows)."""
+    """(None, model values at those of the coordinates (k, N) in `shared` that lie in the block's rows)."""
     evaluation, indices = shared
     row = indices[:, block.mode]
     where = indices[(row >= block.rows.start) & (row < block.rows.stop)]
@@ -92,7 +95,7 @@ def model_at(block: Block, shared: tuple[Evaluation, Array], own: tuple[Array]) 
 
 
 def first_outside(block: Block, domain: Interval, own: None) -> tuple[None, Any]:
-    """(nothing, (coordinates, value) of the first observation that the prior cannot produce, or None)."""
+    """(None, (coordinates, value) of the first observation that the prior cannot produce, or None)."""
     bad = np.flatnonzero(~domain.includes(block.values))
     if not len(bad):
         return None, None
@@ -113,17 +116,20 @@ class Partitioned(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.tensorspace is not None:
-            msg = "a tensor-space prior looks at every entry of the tensor; observations in blocks are too many for it."
+            msg = (
+                "tensorspace must be None for observations in blocks, because a tensor-space prior needs every entry "
+                f"of the tensor in memory; got {self.tensorspace}. Leave it out."
+            )
             raise ValueError(msg)
         if not self.quiet:
-            self._check_all()
+            self._check_domain()
 
     @staticmethod
     def on_blocks(partitions: Partitions, rank: Any, **settings: Any) -> Partitioned:
         """The problem of these observations."""
         return Partitioned(partitions.extract, rank, partitions=partitions, **settings)
 
-    def _check_all(self) -> None:
+    def _check_domain(self) -> None:
         """Refuse values that the prior cannot produce, in any block."""
         domain = self.prior.t_domain
         if domain == Interval():
@@ -145,10 +151,15 @@ class Partitioned(Problem):
 
     def value_and_grad(self, factors: Sequence[Array]) -> tuple[float, list[Array]]:
         factors = self.check_factors(factors)
+        value, grads = self._data_value_and_grads(factors)
+        return value + self._l2(factors), self._add_smooth(grads, factors)
+
+    def _data_value_and_grads(self, factors: Sequence[Array]) -> tuple[float, list[Array]]:
+        """The data term, and its gradient in every factor [(I_n, R)]."""
         (value, grads), mine = self._gather(value_and_pullback, factors)
         grads = list(grads)
         grads[self.partitions.main] = np.concatenate(mine)
-        return float(value) + self._l2(factors), self._add_smooth(grads, factors)
+        return float(value), grads
 
     def check_factors(self, factors: Sequence[Array]) -> list[Array]:
         if not self.kept:
@@ -183,34 +194,34 @@ class Partitioned(Problem):
         return x
 
     def _gather(self, work: Any, factors: Sequence[Array], batch: Batch | None = None) -> tuple[Any, list[Any]]:
+        """(sum over blocks, list of what each block gives for its own rows) of `work(block, evaluation, own rows)`."""
         main, far = self.partitions.main, factors[self.partitions.main]
         own = far.parts if isinstance(far, Placed) else self.partitions.own(main, far)
         return self.partitions.gather(work, self.evaluation(factors, main), main, own, batch=batch)
 
     def evaluation(self, factors: Sequence[Array], mode: int) -> Evaluation:
-        """What blocks along `mode` must know."""
+        """What is sent to all blocks along `mode`: everything but the factor of that mode, of which each owns rows."""
         p = self.partitions
-        shown = [None if n == mode else A for n, A in enumerate(factors)]
+        others = [None if n == mode else A for n, A in enumerate(factors)]
         return Evaluation(
-            self.prior, self.model, self.rank, self.shape, shown, self.dtype, p.shift, p.spread, p.threads
+            self.prior, self.model, self.rank, self.shape, others, self.dtype, p.shift, p.spread, p.threads
         )
 
     def value_and_grad_mode(self, factors: Sequence[Array], mode: int) -> tuple[float, Array]:
-        p = self.interelement.get(mode)
-        value, grads = self.value_and_grad(factors)
-        rough = 0.0 if p is None or p.nonsmooth is None else p.nonsmooth.value(factors[mode])
-        return value - rough, grads[mode]
+        factors = self.check_factors(factors)
+        value, grads = self._data_value_and_grads(factors)
+        return value + self._l2(factors, smooth_in=mode), self._add_smooth(grads, factors)[mode]
 
     def stochastic(
         self, factors: Sequence[Array], batch: int, step: int, rng: np.random.Generator
     ) -> tuple[float, list[Array]]:
-        """From the share of every block in one of the batches that all observations are dealt into: each batch once,
-        in an order of its own, before any comes again.
+        """As `Problem.stochastic`. All observations are divided into batches, of which every block holds a part; each
+        step uses one, and every batch is used once, in random order, before any is used again.
         """
         parts, factors = self.partitions, self.check_factors(factors)
         count = max(1, round(parts.nnz / batch))
         turn = np.random.default_rng([step // count, count]).permutation(count)[step % count]
-        (value, grads, size), mine = self._gather(some_and_pullback, factors, Batch(int(turn), count))
+        (value, grads, size), mine = self._gather(count_value_and_pullback, factors, Batch(int(turn), count))
         grads = list(grads)
         grads[parts.main] = np.concatenate(mine)
         scale = parts.nnz / max(size, 1)
@@ -219,7 +230,8 @@ class Partitioned(Problem):
         return scale * float(value) + self._l2(factors), self._add_smooth(grads, factors)
 
     def value_and_grad_batch(self, factors: Sequence[Array], chosen: Array) -> tuple[float, list[Array]]:
-        msg = "observations in blocks have no numbers to choose by; got some in blocks. Use `stochastic`."
+        msg = "value_and_grad_batch needs observations in memory, to select them by position; these are in blocks. "
+        msg += "Use stochastic()."
         raise ValueError(msg)
 
     def fingerprint(self) -> str:
@@ -227,7 +239,7 @@ class Partitioned(Problem):
         return f"{super().fingerprint()} {own.digest} {own.shift!r} {own.spread!r}"
 
     def on(self, observations: Any) -> Problem:
-        """The same problem for observations in memory."""
+        """The same problem for observations in memory, as a plain Problem."""
         names = ("rank", "prior", "interelement", "tensorspace", "layout", "dtype", "model")
         return Problem(observations, quiet=True, **{name: getattr(self, name) for name in names})
 
@@ -237,7 +249,9 @@ class Partitioned(Problem):
 
 
 def keeps(problem: Partitioned) -> bool:
-    """Can the factor of the longest mode be kept with its blocks? Its rows must have nothing to do with one another."""
+    """Can the factor of the longest mode be kept with its blocks? Only if its prior treats each row by itself, and all
+    of them alike: no prior, or a ridge.
+    """
     if problem.model != "cp":
         return False
     main = problem.partitions.main
@@ -251,6 +265,6 @@ def keeps(problem: Partitioned) -> bool:
 
 
 def placed(problem: Partitioned, A: Array | Placed) -> Placed:
-    """The factor of the longest mode, with its blocks."""
+    """The factor of the longest mode, (I_n, R), distributed to the blocks that own its rows."""
     parts = problem.partitions
     return A if isinstance(A, Placed) else Placed.of(parts, parts.main, np.ascontiguousarray(A, dtype=problem.dtype))

@@ -5,6 +5,7 @@ import pytest
 
 from tensorfill.data.files import FileError, read, write
 from tensorfill.data.formats.base import first_duplicate, match_rows
+from tensorfill.data.formats.long import encode
 from tensorfill.data.formats.steps import step_note
 
 LONG = {"dims": ["site", "day"], "value": "count"}
@@ -28,6 +29,11 @@ def csv_round_trip(tmp_path, text, completed=None, **options):
 
 
 # --- CSV, long form -----------------------------------------------------------------------------------------------
+
+
+def test_numbers_with_a_nan_among_them_are_labels_in_the_order_in_which_they_come():
+    assert encode(["3", "1", "2"]).labels == ["1", "2", "3"]
+    assert encode(["3", "1", "nan", "2", "0"]).labels == ["3", "1", "nan", "2", "0"]
 
 
 def test_long_form_keeps_text_columns_and_order(tmp_path):
@@ -328,7 +334,7 @@ def test_parquet_of_a_pandas_table(tmp_path):
 
 def test_parquet_refuses_text_values_and_repeated_keys(tmp_path):
     pq.write_table(pa.table({"site": [1, 1], "day": [1, 2], "count": ["x", "y"]}), tmp_path / "a.parquet")
-    with pytest.raises(FileError, match=r"its value column 'count' holds string, not numbers\.$"):
+    with pytest.raises(FileError, match=r"its value column 'count' must hold numbers; got string\. Choose another"):
         read(tmp_path / "a.parquet", **LONG)
     pq.write_table(pa.table({"site": [1, 1], "day": [2, 2], "count": [3, 4]}), tmp_path / "b.parquet")
     with pytest.raises(FileError, match=r"the entry \(site=1, day=2\) appears twice \(rows 1 and 2\)"):

@@ -53,6 +53,18 @@ def homes(obs, rng, size, draw=NONE):
     yield fill(as_pieces(obs, rng), obs.dims, shape=obs.shape).partitions(draw, size_of_block=size)
 
 
+def test_value_and_gradient_in_one_mode_leave_out_its_constraint_where_it_is_broken(rng):
+    obs = some(rng)
+    settings = {"prior": "normal", "interelement": {0: tfl.NonNegative(), 1: tfl.Ridge(0.5)}, "quiet": True}
+    problem = tfl.Problem(obs, 2, **settings)
+    factors = [rng.standard_normal((n, 2)) for n in SHAPE]  # negative entries break the constraint of mode 0
+    value, grad = problem.value_and_grad_mode(factors, 0)
+    for parts in homes(obs, rng, 90):
+        found, G = Partitioned.on_blocks(parts, 2, **settings).value_and_grad_mode(factors, 0)
+        np.testing.assert_allclose(found, value, rtol=1e-6)
+        np.testing.assert_allclose(G, grad, rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("size", [10, 90, 10**6])
 @pytest.mark.parametrize("prior", ["poisson", "normal", "bernoulli-logit"])
 def test_value_and_gradient_are_the_same_in_every_home_and_number_of_blocks(prior, size, rng):

@@ -83,8 +83,9 @@ def _natural(labels: list[Any]) -> list[Any] | None:
     for parse in PARSERS:
         try:
             keys: list[Any] = [parse(x) for x in labels]
-            return keys if sorted(keys) is not None and keys == keys else None  # NaN equals nothing
-        except (ValueError, TypeError):  # not of this kind; or dates with and without a time zone
+            sorted(keys)  # raises TypeError for dates with and without a time zone
+            return keys if all(key == key for key in keys) else None  # not with NaN, which cannot be sorted
+        except (ValueError, TypeError):  # not of this kind
             continue
     found = moments(labels)
     return None if found is None else list(found)

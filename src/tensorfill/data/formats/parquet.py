@@ -202,13 +202,13 @@ def _read_long(table: Any, request: Request) -> Loaded:
     dims, value = pick_columns(table.column_names, request)
     kind = None if request.listing else table.schema.field(value).type
     if kind is not None and not _is_number(kind):
-        msg = f"its value column {value!r} holds {kind}, not numbers."
+        msg = f"its value column {value!r} must hold numbers; got {kind}. Choose another with --value."
         raise FileError(msg)
     axes = []
     for d in dims:
         labels = table.column(d).to_pylist()
         if None in labels:
-            msg = f"row {labels.index(None) + 1} has no label in column {d!r}."
+            msg = f"row {labels.index(None) + 1} has no label in column {d!r}; name it, or leave that row out."
             raise FileError(msg)
         axes.append(encode(labels))
     if request.listing:
@@ -278,7 +278,7 @@ def _read_wide(table: Any) -> Loaded:
     index = [i for i in notes.get("index_columns", []) if isinstance(i, str)]
     names = [f.name for f in table.schema if _is_number(f.type) and f.name not in index]
     if not names:
-        msg = "none of its columns holds numbers."
+        msg = f"none of its columns holds numbers; it has {', '.join(table.column_names) or 'no columns'}."
         raise FileError(msg)
     note = None
     if len(names) > 1 and table.column_names[0] == names[0]:  # a column of numbers before all others: an index?
