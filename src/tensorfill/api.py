@@ -1,11 +1,10 @@
-"""complete: the one verb."""
+"""complete(): the one function that most users call. It reads the data, checks the settings and runs a method."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from time import perf_counter
 from typing import Any, Literal, get_args
@@ -18,14 +17,14 @@ from tensorfill.choose.errorbars import complete_with_bars
 from tensorfill.choose.magnitude import divided, multiplied, power_of
 from tensorfill.data.convert import observe
 from tensorfill.data.fold import Fold, fold_of, fold_of_line
-from tensorfill.data.horizon import longer
+from tensorfill.data.horizon import extended
 from tensorfill.data.memory import ask, limited
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.opening import opened
 from tensorfill.data.partitions.pieces import path_like
-from tensorfill.data.sentinels import asked as asked_about
+from tensorfill.data.sentinels import warn_of_sentinels
 from tensorfill.data.telling import tell
 from tensorfill.data.timeaxis import only_mode
 from tensorfill.methods.base import METHODS, Method, Run
@@ -111,121 +110,114 @@ def complete(
     Completion : `.completed` is the answer in the type of `data`; see also `.estimate`, `.tried`, `.status`.
         More: help(tfl.Completion); `tensorfill list methods`; the pages in docs/
     """
-    name = _name(method, effort)
+    name = _method_name(method, effort)
     cls = METHODS[name]
     named: dict[str, Any] = {"prior": prior, "model": model, "rank": rank, "smooth": smooth}
     named |= {"solver": solver, "candidates": candidates, "held_out": held_out}
     settings |= {key: value for key, value in named.items() if value is not None}
     _check_settings(name, cls, settings)
     check_setting("error_bars", error_bars, "float | None")
-    recipe, run = cls(**settings), Run(_whole(seed), callback, checkpoint, resume, max_iter, seconds)
+    recipe, run = cls(**settings), Run(_checked_seed(seed), callback, checkpoint, resume, max_iter, seconds)
     when = TimeAsked(time, max_gap, horizon).checked(recipe)
     with limited(max_memory):
-        given = _observed(data, mask, dims, value, weights, absent, _Asked(seed, held_out, callback))
+        given = _observed(data, mask, dims, value, weights, absent, run, held_out)
         began = perf_counter()
-        fit: Any = _in_blocks if isinstance(given, Partitions) else _in_memory
-        done = fit(given, recipe, run, error_bars, fold, when)
-    return _told(dataclasses.replace(done, took=perf_counter() - began), data, given)
+        rest = (recipe, run, error_bars, fold, when)
+        done = _complete_blocks(given, *rest) if isinstance(given, Partitions) else _complete_in_memory(given, *rest)
+    return _with_warnings(dataclasses.replace(done, took=perf_counter() - began), data, given)
 
 
-def _told(done: Completion, data: Any, given: Observations | Partitions) -> Completion:
-    """The result; what is odd about data that were read here is told."""
+def _with_warnings(done: Completion, data: Any, given: Observations | Partitions) -> Completion:
+    """The result, after warnings about data that were converted here; ready-made Observations warned when made."""
     if given is not data and isinstance(given, Observations):
         tell(given, done.status is Status.NOTHING_MISSING)
     return done
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What reading in pieces must know: which entries are set aside, and who is told how far it is."""
-
-    seed: Any
-    held_out: float | None
-    callback: Any
-
-    @property
-    def draw(self) -> Draw:
-        return Draw.asked(_whole(self.seed), self.held_out)
-
-
 def _observed(
-    data: Any, mask: Any, dims: Any, value: str | None, weights: Any, absent: str | None, asked: _Asked
+    data: Any,
+    mask: Any,
+    dims: Any,
+    value: str | None,
+    weights: Any,
+    absent: str | None,
+    run: Run,
+    held_out: float | None,
 ) -> Observations | Partitions:
-    """The data, in memory or in blocks."""
+    """The data as Observations in memory or, where they are too many, as Partitions (in blocks).
+
+    run, held_out : used when reading in pieces, which sets entries aside and reports its progress to the callback
+    """
     if mask is None and absent is None and not isinstance(data, Observations):
-        tell = getattr(asked.callback, "reading", None)  # a progress bar has it
-        found = opened(data, dims=dims, value=value, weights=weights, draw=asked.draw, tell=tell)
+        draw = Draw.asked(run.seed, held_out)
+        progress = getattr(run.callback, "reading", None)  # progress bars have this method
+        found = opened(data, dims=dims, value=value, weights=weights, draw=draw, tell=progress)
         if found is not None:
-            return found if isinstance(found, Partitions) else asked_about(found)
+            return found if isinstance(found, Partitions) else warn_of_sentinels(found)
     elif value is not None or path_like(data):
-        msg = "mask and absent are for arrays; a table has rows for what is known. Leave them out."
+        got = "mask" if mask is not None else "absent"
+        msg = f"mask and absent are for arrays; a table has rows for what is known; got {got}. Leave them out."
         raise ValueError(msg)
     return observe(data, mask, weights=weights, dims=dims, absent=absent)
 
 
-def _in_memory(
+def _complete_in_memory(
     given: Observations, recipe: Method, run: Run, error_bars: float | None, fold: Any, when: TimeAsked
 ) -> Completion:
+    """Extend the data by the horizon, fold the time axis, fit, and bring the answer back to the form of the data."""
     modes = when.modes(given)
-    data = given if when.horizon is None else longer(given, modes[0], when.horizon)
+    data = given if when.horizon is None else extended(given, modes[0], when.horizon)
     folding = fold_of_line(data) if fold is None else fold_of(data, fold)
-    if fold is None and folding is not None:  # its periods are one time axis, whether asked for or not
+    if fold is None and folding is not None:  # a single series, folded by its period: its one mode is time
         modes = (folding.mode,)
     obs = data if folding is None else folding.apply(data)
     recipe = when.told(recipe, modes, folding)
     ask(recipe.memory(obs), f"method {recipe.name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
     with warnings.catch_warnings():
-        if when.horizon is not None or only_mode(data) is not None:  # asked for; of one series, what its gaps are
+        # Slices without an observation are expected here: the steps of a horizon, and every gap of a single series.
+        if when.horizon is not None or only_mode(data) is not None:
             warnings.filterwarnings("ignore", message=r"\d+ slices? ha(ve|s) no observed", category=DataWarning)
         done = _completed(obs, recipe, run, error_bars)
     done = done if folding is None else done.unfolded(data, folding.mode, folding.codes)
     return dataclasses.replace(done, unfilled=when.unfilled(given, modes))
 
 
-def _in_blocks(
+def _complete_blocks(
     parts: Partitions, recipe: Method, run: Run, error_bars: float | None, fold: Any, when: TimeAsked
 ) -> Completion:
+    """Fit observations in blocks; refuse what needs all of them in memory. The blocks are closed if the run fails."""
+    many = f"needs all observations in memory, and these {parts.extract.nnz:,} are in blocks"
     try:
-        _refuse_in_blocks(parts, recipe, {"error_bars": error_bars, "fold": fold, **dataclasses.asdict(when)})
-        return recipe.complete_blocks(parts, run)  # type: ignore[attr-defined]  # what is known stays with it
+        for name, given in {"error_bars": error_bars, "fold": fold, **dataclasses.asdict(when)}.items():
+            if given is not None:
+                msg = f"{name} {many}; leave it out."
+                raise ValueError(msg)
+        if not isinstance(recipe, Auto):
+            msg = f'method {recipe.name!r} {many}; use method="auto".'
+            raise ValueError(msg)
+        return recipe.complete_blocks(parts, run)
     except BaseException:
         parts.close()
         raise
 
 
-def _refuse_in_blocks(parts: Partitions, recipe: Method, given: Mapping[str, Any]) -> None:
-    """A sentence for what needs everything in memory."""
-    for name, what in given.items():
-        if what is not None:
-            msg = (
-                f"{name} needs all observations in memory, and these {parts.extract.nnz:,} are in blocks; leave it out."
-            )
-            raise ValueError(msg)
-    if not isinstance(recipe, Auto):
-        msg = (
-            f"method {recipe.name!r} needs all observations in memory, and these {parts.extract.nnz:,} are in blocks; "
-            'use method="auto".'
-        )
-        raise ValueError(msg)
-
-
-def _name(method: Any, effort: Any) -> str:
+def _method_name(method: Any, effort: Any) -> str:
     """The name of the method that `method` and `effort` mean together."""
     if not isinstance(effort, str) or effort not in EFFORTS:
         msg = f"effort must be one of {', '.join(EFFORTS)}; got {effort!r}."
         raise ValueError(msg)
-    method = str(method)  # what is no name is refused by the registry
+    method = str(method)  # the registry refuses anything that is not the name of a method
     if effort != "normal" and method not in ("auto", f"auto-{effort}"):
-        msg = f'effort="{effort}" belongs to method="auto"; got method={method!r}.'
+        msg = f'effort="{effort}" belongs to method="auto"; got method={method!r}. Leave effort out.'
         raise ValueError(msg)
     return f"auto-{effort}" if method == "auto" and effort != "normal" else method
 
 
 def _completed(obs: Observations, recipe: Method, run: Run, error_bars: float | None) -> Completion:
-    """The run itself, on data scaled to a magnitude whose squares are finite."""
+    """The run itself, on data scaled to a magnitude whose squares neither overflow nor vanish."""
     power = power_of(obs)
-    tame = divided(obs, power) if power else obs
-    done = recipe.complete(tame, run) if error_bars is None else complete_with_bars(tame, recipe, run, error_bars)
+    scaled = divided(obs, power) if power else obs
+    done = recipe.complete(scaled, run) if error_bars is None else complete_with_bars(scaled, recipe, run, error_bars)
     return multiplied(done, obs, power) if power else done
 
 
@@ -244,8 +236,8 @@ def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -
         raise TypeError(msg)
 
 
-def _whole(seed: Any) -> int:
-    """The seed as Python's own integer, which can be written to a file."""
+def _checked_seed(seed: Any) -> int:
+    """The seed as a plain Python int, which JSON can hold (a NumPy integer it cannot)."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         msg = f"seed must be a whole number >= 0; got {seed!r}. Leave it out for 0."
         raise ValueError(msg)

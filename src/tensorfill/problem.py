@@ -86,34 +86,34 @@ class Problem:
         if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
             msg = f"dtype must be float32 or float64; got {dtype}."
             raise ValueError(msg)
-        for name, made in (
-            ("prior", prior),
-            ("interelement", modes),
-            ("dtype", dtype),
-            ("rank", rank),
-        ):
+        checked = {"prior": prior, "interelement": modes, "dtype": dtype, "rank": rank}
+        for name, made in checked.items():
             object.__setattr__(self, name, made)
         if not self.quiet:
             for line in diagnose(obs, rank, modes, self.form):
                 warnings.warn(line, DataWarning, stacklevel=3)
 
     def _parameter(self, key: Any, penalty: InterElementPrior) -> int:
-        """Number of the parameter that an inter-element prior is for, by its mode, or by its name if it has none."""
+        """Position in the list of factors of the one that an inter-element prior is for. `key` is a mode (number or
+        dimension name) or, for a parameter that belongs to no mode, its name or position.
+        """
         obs, others = self.observations, self.form.others()
         known = {name: obs.ndim + k for k, name in enumerate(others)}
         numbers = known | {n: n for n in known.values()}
-        if key in numbers:  # by its number in a problem made from another
+        if key in numbers:  # a number where this problem was made from another, whose keys were translated already
             n = numbers[key]
             if penalty.couples(self.form.shapes(obs.shape, self.form.check_rank(obs.shape, self.rank))[n][0]):
                 msg = (
-                    f"interelement[{key!r}] must not tie neighbours, the {key} has no order; got {penalty}. Use Ridge."
+                    f"interelement[{key!r}] must not tie neighbours together, because the rows of the {key} have no "
+                    f"order; got {penalty}. Use Ridge."
                 )
                 raise ValueError(msg)
             return n
         n = obs.mode(key)
         if n >= self.form.modes(obs.ndim):
             own = ", ".join(obs.dims[: self.form.modes(obs.ndim)])
-            msg = f"a {self.model} model has parameters for {own} alone; got an inter-element prior for {obs.dims[n]}."
+            msg = f"a {self.model} model has parameters for {own} alone; got an inter-element prior for {obs.dims[n]}. "
+            msg += 'Leave that prior out, or use model="cp".'
             raise ValueError(msg)
         return n
 
@@ -136,6 +136,7 @@ class Problem:
         return self.data_value(x) + self._l2(factors, smooth_in)  # Eq. 8 (gcdtc)
 
     def _l2(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
+        """The sum of the inter-element priors; of mode `smooth_in` only the smooth part of its prior."""
         parts = [(p.smooth if n == smooth_in else p, n) for n, p in self.modes]
         return sum(p.value(factors[n]) for p, n in parts if p is not None)  # Eq. 7
 
@@ -150,6 +151,7 @@ class Problem:
         return total + self._l2(factors), self._add_smooth(grads, factors)
 
     def _add_smooth(self, grads: list[Array], factors: Sequence[Array]) -> list[Array]:
+        """`grads` [(I_n, R)], to which the gradients of the smooth inter-element priors were added in place."""
         for n, p in self.modes:
             if p.smooth is not None:
                 grads[n] += p.smooth.grad(factors[n])
@@ -197,19 +199,21 @@ class Problem:
         return total + extra, Y
 
     def entrywise(self, start: int, stop: int, x: Array) -> tuple[float, Array]:
-        """(sum of w nll, w grad) of the observations start:stop, given their model values: Y of Eq. 12 (ydef)."""
+        """(sum of w nll, w grad (stop - start,)) of the observations start:stop, given their model values x, of the
+        same shape: Y of Eq. 12 (ydef).
+        """
         nll, g = self.prior.nll_and_grad(self.t[start:stop], x)
         if self.w is not None:
             nll, g = nll * self.w[start:stop], g * self.w[start:stop]
         return float(nll.sum(dtype=np.float64)), g
 
     def data_value(self, x: Array) -> float:
-        """L1 alone, given the model values at the observed entries: Eq. 2 (fixedrank), Eq. 5, Eq. 6."""
+        """L1 alone, given the model values x (nnz,) at the observed entries: Eq. 2 (fixedrank), Eq. 5, Eq. 6."""
         nll = self.prior.nll(self.t, x)
         return float((nll if self.w is None else nll * self.w).sum(dtype=np.float64))
 
     def slopes(self, x: Array) -> Array:
-        """w grad at every observation, given its model value: Y of Eq. 12 (ydef) without the loss."""
+        """w grad (nnz,) at every observation, given the model values x (nnz,): Y of Eq. 12 (ydef) without the loss."""
         g = self.prior.grad(self.t, x)
         return g if self.w is None else g * self.w
 
@@ -253,6 +257,7 @@ class Problem:
         return cast("DenseLayout", self.kernel)
 
     def _layout(self, name: str) -> Layout:
+        """A layout for these observations: "dense", "sampled", or "auto" for the one estimated to be faster."""
         columns = max(c for _, c in self.parameter_shapes)
         contraction = None if self.model == "cp" else self.form.contraction(self.shape, self.rank)
         return make_layout(self.observations.indices, self.shape, columns, name, contraction)
@@ -279,7 +284,7 @@ class Problem:
         return self.form.of(self.shape, self.rank, factors)
 
     def at(self, factors: Sequence[Array], indices: Array) -> Array:
-        """The model at the coordinates (k, N)."""
+        """Model values (k,) at the coordinates `indices` (k, N)."""
         return self.model_of(factors).at(indices)
 
     def on(self, observations: Observations) -> Problem:
@@ -287,7 +292,7 @@ class Problem:
         return replace(self, observations=observations, quiet=True)
 
     def fingerprint(self) -> str:
-        """A short name for data and settings: two problems with the same one are the same."""
+        """A hash of the data and the settings, to tell whether a checkpoint belongs to this problem."""
         prior = self.prior.settings() if self.prior.savable else self.prior
         modes = [(n, p.settings()) for n, p in self.modes]
         words = (self.model, self.rank, self.prior.name, prior, modes, self.tensorspace, str(self.dtype), self.layout)
@@ -297,7 +302,7 @@ class Problem:
 
 
 def diagnose(obs: Observations, rank: Any, modes: Mapping[Any, InterElementPrior], form: type[Model] = CP) -> list[str]:
-    """Sentences about data that cannot support what is asked of them."""
+    """Warnings about too few observations, as sentences: slices without any, and fewer than there are parameters."""
     out = []
     tied = {n for n, p in modes.items() if n < obs.ndim and p.couples(obs.shape[n])}
     empty = [(n, i) for n, i in obs.empty_slices() if n not in tied]

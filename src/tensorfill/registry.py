@@ -14,7 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 T = TypeVar("T")
 
 
-# What people from elsewhere call things
+# Names that other libraries use, and what they are called here: for hints in error messages
 ALSO = {"gaussian": "normal", "gauss": "normal", "counts": "poisson", "count": "poisson", "binary": "bernoulli"}
 ALSO |= {"logistic": "bernoulli-logit", "iterations": "max_iter", "n_iter": "max_iter", "epochs": "max_iter"}
 ALSO |= {"random_state": "seed", "n_components": "rank", "timeout": "seconds", "max_time": "seconds"}
@@ -27,7 +27,7 @@ def did_you_mean(name: str, options: list[str]) -> str:
     meant = ALSO.get(str(name).lower())
     if meant in options:
         return f" Did you mean {meant!r}?"
-    small = {option.lower(): option for option in reversed(options)}  # the first of two that differ in case alone
+    small = {option.lower(): option for option in reversed(options)}  # if two differ in case alone, the first wins
     close = difflib.get_close_matches(str(name).lower(), list(small), n=1)
     return f" Did you mean {small[close[0]]!r}?" if close else ""
 
@@ -53,7 +53,9 @@ class Registry(Generic[T]):
         def add(cls: type[T]) -> type[T]:
             taken = {**self._items, **self._unlisted}.get(name)
             if taken is not None:
-                msg = f"{self.kind} {name!r} is registered already, as {taken.__name__}."
+                msg = (
+                    f"a new {self.kind} must have a new name; got {name!r}, which is {taken.__name__}. Choose another."
+                )
                 raise ValueError(msg)
             (self._items if listed else self._unlisted)[name] = cls
             if at is not None:
@@ -150,7 +152,7 @@ PARTS = re.compile(r"[\w.]+(?:\[[^\]]*\])?")  # of `int | Mapping[int | str, flo
 
 
 def check_setting(name: str, given: Any, annotation: str) -> None:
-    """A sentence unless the value is of one of the types that the annotation names."""
+    """Raise TypeError unless the value is of one of the types that the annotation names; unknown types are accepted."""
     kinds = PARTS.findall(annotation)
     if any(kind not in TYPES for kind in kinds) or any(TYPES[kind][1](given) for kind in kinds):
         return

@@ -52,7 +52,12 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
     ("a.png", picture("PNG", GREY.astype(np.uint16))[:60], {}, "the PNG is damaged or cut short."),
     ("a.png", picture("PNG"), {"variable": "x"}, "--variable means nothing for a PNG picture; leave it out."),
     ("a.png", picture("PNG"), {"value": "x"}, "--value means nothing for a PNG picture; leave it out."),
-    ("a.png", picture("PNG"), {"alpha_missing": True}, "it has no alpha channel that could mark what is missing."),
+    (
+        "a.png",
+        picture("PNG"),
+        {"alpha_missing": True},
+        "it has no alpha channel that could mark what is missing; leave --alpha-missing out.",
+    ),
     (
         "a.png",
         picture("PNG"),
@@ -105,7 +110,7 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
     ("a.mat", b"not a matlab file at all, no", {}, None),
     ("a.csv", b"1,2\n3\n", {}, "row 2 has 1 cell, but row 1 has 2. Give each row as many, blank where one is missing."),
     ("a.csv", b"\n\n", {}, "it holds no rows."),
-    ("a.csv", b"a,b\n", {}, "it holds no numbers beside its header."),
+    ("a.csv", b"a,b\n", {}, "it holds no numbers, only a header."),
     ("a.csv", "a,b\n1,\u00e9\n".encode("latin-1"), {}, None),
     ("a.csv", b"a,b\n1,\x81\n", {}, "it is neither UTF-8 nor cp1252 text (byte 6); save it as UTF-8."),
     ("a.csv", b"\xff\xfea", {}, "it is neither UTF-16 nor cp1252 text (byte 2); save it as UTF-8."),
@@ -118,7 +123,7 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
         "columns: --dims a,b,c --value v.",
     ),
     ("a.csv", b"a,b,v\nx,y,1\nx,z,oops\n", LONG, "'oops' in row 3, column 'v' is not a number."),
-    ("a.csv", b"a,b,v\nx,,1\n", LONG, "row 2 has no label in column 'b'."),
+    ("a.csv", b"a,b,v\nx,,1\n", LONG, "row 2 has no label in column 'b'; name it, or leave that row out."),
     ("a.csv", b"a,b,v\n", LONG, "it has a header but no rows."),
     (
         "a.csv",
@@ -148,8 +153,13 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
     ("a.tns", b"# nothing\n", {}, "each line must be `i j [k ...] value`: at least two indices and a value."),
     ("a.tns", b"0 1 5\n1 1 2\n", {}, "indices must be whole numbers from 1; got (0, 1) in entry 1."),
     ("a.tns", b"1 1 5\n1 1.5 2\n", {}, "indices must be whole numbers from 1; got (1, 1.5) in entry 2."),
-    ("a.tns", b"1 1 5\n1 2 2\n1 1 6\n", {}, "the entry (1, 1) appears twice (entries 1 and 3)."),
-    ("a.tns", b"# shape 1 1\n1 2 2\n", {}, "its comment says shape (1, 1), but the largest indices are (1, 2)."),
+    ("a.tns", b"1 1 5\n1 2 2\n1 1 6\n", {}, "the entry (1, 1) appears twice (entries 1 and 3); keep one of them."),
+    (
+        "a.tns",
+        b"# shape 1 1\n1 2 2\n",
+        {},
+        "its comment says shape (1, 1), but the largest indices are (1, 2); correct the comment or drop it.",
+    ),
     ("a.nc", picture("PNG"), {}, "it is not a NetCDF file; it looks like a PNG picture."),
     ("a.zarr", b"x", {}, "it is not a Zarr store."),
     ("a.parquet", npy(np.ones((2, 2))), {}, "it is not a Parquet table; it looks like a NumPy array."),
@@ -227,7 +237,7 @@ MASKS = [  # (contents, shape, sentence)
     ),
     (npy(np.ones((6, 8))), (6, 7), "it has shape (6, 8), but the data have (6, 7); a mask must have that shape."),
     (npy(np.zeros((6, 7))), (6, 7), "it marks no entry as observed; non-zero must mean observed."),
-    (npy(np.array([["x"]])), (1, 1), "a mask holds numbers or True/False; got <U1."),
+    (npy(np.array([["x"]])), (1, 1), "a mask must hold numbers or True/False, non-zero = observed; got <U1."),
     (picture("JPEG"), (6, 7), "JPEG blurs the edges of a mask; save it as PNG."),
 ]
 
@@ -329,8 +339,8 @@ def test_bad_outputs(loaded, tmp_path):
     bad = {
         "no/where/out.png": f"the directory {tmp_path / 'no/where'} does not exist.",
         "folder.png": "it is a directory.",
-        "folder.zarr": "it is a directory that holds other files.",
-        "file.zarr": "there is a file of that name, and a directory is to be written.",
+        "folder.zarr": "it is a directory that holds other files; name another.",
+        "file.zarr": "there is a file of that name, and a directory is to be written; name another.",
     }
     for name, sentence in bad.items():
         with pytest.raises(FileError) as caught:

@@ -80,7 +80,7 @@ def test_text_and_dates_beside_numbers_are_carried_along():
     assert out.notna().all(axis=None)
     assert abs(out["a"] - np.sin(np.arange(40) / 5)).max() < 0.2
     assert quick(table, max_gap=2).completed.isna().sum().to_dict() == {"date": 0, "a": 4, "sky": 0, "b": 0}
-    with pytest.raises(TypeError, match=r"horizon needs to know.*set_index\('date'\)"):
+    with pytest.raises(TypeError, match=r"horizon cannot continue.*set_index\('date'\)"):
         quick(table, horizon=2)
 
 

@@ -390,7 +390,7 @@ def test_only_plain_values_come_back():
     import pickle
 
     for wrong in (os.system, np.load, FileError("x")):
-        with pytest.raises(pickle.UnpicklingError, match="is no plain value"):
+        with pytest.raises(pickle.UnpicklingError, match="is not a plain value"):
             apart.Plain(io.BytesIO(pickle.dumps(wrong))).load()
     value = {"a": np.arange(3), "b": [1, "x", None], "c": np.float32(2)}
     again = apart.Plain(io.BytesIO(pickle.dumps(value, protocol=5))).load()

@@ -187,10 +187,10 @@ def test_places_that_no_file_may_take(tmp_path):
     assert "must be text or a path" in refused(atomic.check_path, 3)
     assert "nor hold a zero byte" in refused(atomic.check_path, "a\0b")
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
-    assert "is IN, which would be lost" in atomic.lost({"--report": a}, {"IN": a})
-    assert "--report and --checkpoint are both" in atomic.lost({"--report": a, "--checkpoint": a}, {"IN": b})
-    assert atomic.lost({"--report": a, "-o": "-"}, {"IN": b, "--mask": None}) == ""
-    assert atomic.lives(2**40)  # no such number: nothing is removed for it
+    assert "is IN, which would be lost" in atomic.overwritten({"--report": a}, {"IN": a})
+    assert "--report and --checkpoint are both" in atomic.overwritten({"--report": a, "--checkpoint": a}, {"IN": b})
+    assert atomic.overwritten({"--report": a, "-o": "-"}, {"IN": b, "--mask": None}) == ""
+    assert atomic.is_running(2**40)  # no such number: nothing is removed for it
 
 
 # --- stores and memory ------------------------------------------------------------------------------------------------

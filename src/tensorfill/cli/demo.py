@@ -9,7 +9,7 @@ from pathlib import Path
 from tensorfill.api import complete
 from tensorfill.cli.checks import check_effort, check_numbers
 from tensorfill.cli.progress import Progress, planned
-from tensorfill.data.atomic import lost, refuse_obstacle, replacing
+from tensorfill.data.atomic import overwritten, refuse_obstacle, replacing
 from tensorfill.data.convert import observe
 from tensorfill.data.formats.output import naming
 from tensorfill.data.masks import random_entries
@@ -42,7 +42,7 @@ class Demo:
             msg = f"--missing must be a percentage from 0 up to, but not including, 100; got {self.missing:g}."
             raise UserError(msg, BAD_USAGE)
         check_effort(self.effort)
-        if clash := lost({"-o": self.out, "--report": self.report}, {}):
+        if clash := overwritten({"-o": self.out, "--report": self.report}, {}):
             raise UserError(clash, BAD_USAGE)
         truth = photograph()
         mask = random_entries(truth.shape, self.missing / 100, self.seed)

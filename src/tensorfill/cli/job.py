@@ -26,17 +26,17 @@ from tensorfill.cli.checks import (
 )
 from tensorfill.cli.outputs import check_outputs
 from tensorfill.cli.progress import Progress, planned
-from tensorfill.data.atomic import lost
+from tensorfill.data.atomic import overwritten
 from tensorfill.data.checkpoint import CheckpointWarning
 from tensorfill.data.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
 from tensorfill.data.fold import fold_of, suggestion
 from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
-from tensorfill.data.horizon import longer, longer_file
+from tensorfill.data.horizon import extended, extended_file
 from tensorfill.data.memory import limited
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
-from tensorfill.data.sentinels import asked, sentinels
+from tensorfill.data.sentinels import sentinels, warn_of_sentinels
 from tensorfill.data.timeaxis import check_steps, time_modes
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
@@ -103,7 +103,7 @@ class Job:
         with as_user_error(BAD_DATA), noting(FileWarning, DataWarning) as notes:
             loaded = self.load()
             obs = loaded.observations()
-            asked(obs)
+            warn_of_sentinels(obs)
             if self.unrounded or self.max_gap is not None:  # what is left empty is NaN
                 loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
         with as_user_error(BAD_USAGE):
@@ -113,8 +113,8 @@ class Job:
                 settings["prior"] = prior_of(self.prior, obs)
             when, whole = self.when(obs, loaded), obs
             if self.horizon is not None:
-                loaded = longer_file(loaded, when["time"][0], self.horizon)
-                whole = longer(obs, when["time"][0], self.horizon)
+                loaded = extended_file(loaded, when["time"][0], self.horizon)
+                whole = extended(obs, when["time"][0], self.horizon)
             if fold is not None:
                 fold = fold_of(whole, fold, loaded.labels or {})
         with as_user_error(BAD_DATA):
@@ -147,7 +147,7 @@ class Job:
         self._check_streams()
         outputs = {"-o": self.out, "--report": self.report, "--error-bars": self.error_bars}
         inputs = {"the input": self.source, "the mask": self.mask, "the list of --at": self.at}
-        if clash := lost({**outputs, "--checkpoint": self.checkpoint}, inputs):
+        if clash := overwritten({**outputs, "--checkpoint": self.checkpoint}, inputs):
             raise UserError(clash, BAD_USAGE)
         check_effort(self.effort)
         if self.resume and self.checkpoint is None:

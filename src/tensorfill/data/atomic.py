@@ -52,8 +52,10 @@ def refuse_obstacle(path: str | os.PathLike[str]) -> None:
         raise OSError(number, f"it is {found}", os.fspath(path))
 
 
-def lost(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> str:
-    """A sentence if an output is the same file as an input or another output, else empty. None and "-" are no files."""
+def overwritten(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> str:
+    """The error message if an output is the same file as an input or another output, else "". Both map what a file is
+    called in the message to its path; None and "-" are not files.
+    """
     written = {k: v for k, v in outputs.items() if v not in (None, "-")}
     for name, path in written.items():
         for other, read in inputs.items():
@@ -75,7 +77,7 @@ def same_file(one: str, two: str) -> bool:
         return os.path.realpath(one) == os.path.realpath(two)
 
 
-HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]  # processes are known by number on their own machine
+HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]  # process numbers mean nothing on another machine
 
 
 def mark(target: Path) -> str:
@@ -89,9 +91,10 @@ def room_beside(target: Path) -> tempfile.TemporaryDirectory[str]:
 
 
 def sweep(path: str | Path) -> None:
-    """Remove what runs that were killed have left beside `path`; of runs that live, nothing.
+    """Remove temporary files beside `path` of processes that were killed; those of running processes are kept.
 
-    A directory that was moved aside when its run was killed, before the new one took its place, goes back.
+    If a process was killed between moving the old directory aside and putting the new one there, the old one is
+    restored.
     """
     target = Path(os.path.realpath(path))
     start = mark(target)
@@ -99,7 +102,7 @@ def sweep(path: str | Path) -> None:
         left = [e for e in os.scandir(target.parent) if e.name.startswith(start) and e.name.endswith(".part")]
         for entry in left:
             number = entry.name[len(start) :].split("-")[0]
-            if not number.isdigit() or lives(int(number)):
+            if not number.isdigit() or is_running(int(number)):
                 continue
             old = Path(entry.path) / OLD
             if old.is_dir() and not target.exists():
@@ -110,11 +113,11 @@ def sweep(path: str | Path) -> None:
                 os.unlink(entry.path)
 
 
-AT_CWD, EXCHANGE = -100, 2  # of Linux
+AT_CWD, EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
 def exchanged(one: Path, two: Path) -> bool:
-    """Have two paths change places in one step; False where the system or the file system cannot."""
+    """Exchange two paths in one atomic step; False where the system or the file system cannot."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
         return bool(rename(AT_CWD, os.fsencode(one), AT_CWD, os.fsencode(two), EXCHANGE) == 0)
@@ -122,8 +125,8 @@ def exchanged(one: Path, two: Path) -> bool:
         return False
 
 
-def lives(number: int) -> bool:
-    """Is there a process of this number?"""
+def is_running(number: int) -> bool:
+    """Is there a process with this id?"""
     if os.name != "posix":  # elsewhere signal 0 would end it
         return True
     try:

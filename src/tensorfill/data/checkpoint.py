@@ -27,7 +27,7 @@ class CheckpointWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint(os.PathLike[str]):
-    """One section of the file at `path`. `pages`, {section: {name: array}}, is all of the file; sections share it."""
+    """One section of the file at `path`. `pages`, {section: {name: array}}, is the whole file, shared by all."""
 
     path: Path
     section: str = ""

@@ -19,7 +19,7 @@ from tensorfill.data.exact import check_exact, numbers
 from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import ask, words
 from tensorfill.data.observations import DataWarning, Observations, check_dims
-from tensorfill.data.sentinels import asked
+from tensorfill.data.sentinels import warn_of_sentinels
 from tensorfill.data.sources import ArraySource, LineSource, XarraySource, first_column
 from tensorfill.data.sources import cast_like as cast_like
 
@@ -56,7 +56,7 @@ def observe(
 
         made = observe_foreign(data, kind, mask, weights=weights, dims=dims, absent=absent)
         if made is not None:
-            return asked(made)
+            return warn_of_sentinels(made)
     if kind == "xarray":
         if not hasattr(data, "dims") or not hasattr(data, "values") or callable(data.values):
             names = [str(name) for name in getattr(data, "data_vars", ())]
@@ -67,12 +67,12 @@ def observe(
         if dims is not None:
             msg = "dims must be left out for a DataArray, which has its own; rename them there."
             raise ValueError(msg)
-        return asked(from_xarray(data, mask, weights=weights))
+        return warn_of_sentinels(from_xarray(data, mask, weights=weights))
     if kind == "pandas":
         from tensorfill.data.frames import observe_pandas
 
-        return asked(observe_pandas(data, mask, weights=weights, dims=dims))
-    return asked(from_dense(data, mask, weights=weights, dims=dims))
+        return warn_of_sentinels(observe_pandas(data, mask, weights=weights, dims=dims))
+    return warn_of_sentinels(from_dense(data, mask, weights=weights, dims=dims))
 
 
 # --- arrays -------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def from_dense(
         msg = f"data must be an array or a table, with rows of one length{told}. Fill short ones up with None."
         raise ValueError(msg) from error
     if array.ndim == 0:
-        raise ValueError(_no_array(T))
+        raise ValueError(_why_not_an_array(T))
     if isinstance(array, np.matrix):  # always two-dimensional, also where one number per entry is meant
         array = np.asarray(array)
     array = numbers(array, "values")
@@ -103,24 +103,22 @@ def from_dense(
     observed = _observed(array, mask)
     plain = np.ma.getdata(array)
     if mask is not None and array.dtype.kind in "iu":
-        _ask_about_inversion(plain, observed)
-    kept = (
-        None
-        if weights is None
-        else _full(numbers(weights, "weights"), array.shape, "weights")[observed].astype(np.float64)
-    )
+        _warn_of_inversion(plain, observed)
+    kept: Array | None = None
+    if weights is not None:
+        kept = _full(numbers(weights, "weights"), array.shape, "weights")[observed].astype(np.float64)
     return Observations(
         shape=array.shape,
         indices=_coordinates(observed),
         values=plain[observed].astype(working_dtype(array.dtype)),
         weights=kept,
-        dims=() if dims is None else dims,  # type: ignore[arg-type]  # checked there
+        dims=check_dims(dims, array.ndim),
         source=ArraySource(array, observed),
     )
 
 
-def _no_array(given: Any) -> str:
-    """A sentence for what is no array at all."""
+def _why_not_an_array(given: Any) -> str:
+    """The error message for something that is not an array or a table."""
     if given is None:
         return "data must be an array or a table; got None. Did reading it fail?"
     if isinstance(given, Mapping):
@@ -138,17 +136,17 @@ def _from_line(array: Array, mask: Any, weights: Any, dims: Any) -> Observations
         for name, what in given.items()
     }
     names = ("step",) if dims is None else check_dims(dims, 1)
-    made = from_dense(array[:, None], columns["mask"], weights=columns["weights"], dims=beside(names[0]))
+    made = from_dense(array[:, None], columns["mask"], weights=columns["weights"], dims=series_dims(names[0]))
     return replace(made, source=LineSource(made.source, first_column))
 
 
-def beside(dim: str) -> tuple[str, str]:
-    """The modes of one series along `dim`."""
+def series_dims(dim: str) -> tuple[str, str]:
+    """Dimension names of a single series along `dim`: its own, and one for the second mode, of length 1."""
     return (dim, "value" if dim != "value" else "series")
 
 
-def _ask_about_inversion(plain: Array, observed: NDArray[np.bool_]) -> None:
-    """Known numbers that are all the same, beside hidden ones that are not: the mask most likely has them swapped."""
+def _warn_of_inversion(plain: Array, observed: NDArray[np.bool_]) -> None:
+    """A DataWarning if all known numbers are the same and the hidden ones are not: the mask is most likely inverted."""
     known = plain[observed]
     if len(known) < 2 or (known != known[0]).any() or observed.all():
         return
@@ -164,8 +162,8 @@ def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:
     if mask is not None:
         given = np.asarray(mask)
         if given.dtype.kind not in "biuf" or (given.dtype.kind != "b" and not np.isin(given, (0, 1)).all()):
-            do = f"{given.dtype}, up to {given.max():g}. Give mask > 0" if given.dtype.kind in "iuf" else given.dtype
-            msg = f"mask must hold True/False (or 1/0), True = observed; got {do}."
+            got = f"{given.dtype}, up to {given.max():g}. Give mask > 0" if given.dtype.kind in "iuf" else given.dtype
+            msg = f"mask must hold True/False (or 1/0), True = observed; got {got}."
             raise ValueError(msg)
         observed = observed & _full(given, array.shape, "mask").astype(bool)
     if array.dtype.kind == "f":
@@ -174,9 +172,11 @@ def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:
 
 
 def _full(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    """A mask or weights in full shape. Those of the first modes hold for all others: of pixels, for all channels."""
+    """A mask or weights in full shape. If given for the first modes only, they are repeated along the others: a mask of
+    pixels holds for all channels.
+    """
     array = np.asarray(given)
-    one = (1,) if array.ndim == len(shape) else ()  # lengths of 1 stand for all, as in NumPy, if no mode is left out
+    one = (1,) if array.ndim == len(shape) else ()  # with all modes given, lengths of 1 are repeated as NumPy does
     if array.ndim > len(shape) or any(a not in (s, *one) for a, s in zip(array.shape, shape, strict=False)):
         msg = f"{what} must have the shape of the data, {shape}, or of its first modes; got {array.shape}."
         raise ValueError(msg)
@@ -193,7 +193,7 @@ def working_dtype(dtype: np.dtype[Any]) -> type:
 
 def _coordinates(observed: NDArray[np.bool_]) -> NDArray[np.integer]:
     """(nnz, N) in the narrowest of int32 and int64 that fits: half the memory traffic in the kernels."""
-    kind = np.int32 if observed.size < 2**31 else np.int64  # of positions in the whole, and so of coordinates
+    kind = np.int32 if observed.size < 2**31 else np.int64  # positions in the flat array must fit as well
     flat = np.flatnonzero(observed).astype(kind)
     out = np.empty((len(flat), observed.ndim), dtype=kind)
     for n in range(observed.ndim - 1, 0, -1):
@@ -224,7 +224,7 @@ def from_coo(
         msg = f"values must have one number per row of indices, ({len(where)},); got shape {given.shape}."
         raise ValueError(msg)
     full = _check_shape(where, shape)
-    # whatever is done with them keeps a few numbers for each slice of each mode
+    # every model keeps a few numbers for each slice of each mode, so a huge shape needs memory even with few entries
     ask(SLICE * sum(full) + (8 * len(full) + 32) * len(given), f"{len(given):,} entries of a tensor of shape {full}")
     kept = None if weights is None else numbers(weights, "weights").astype(np.float64)
     if kept is not None and kept.shape != given.shape:
@@ -246,7 +246,7 @@ def from_coo(
         indices=where.astype(np.int32 if max(full) < 2**31 else np.int64, copy=False),
         values=number,
         weights=kept,
-        dims=() if dims is None else dims,  # type: ignore[arg-type]  # checked there
+        dims=check_dims(dims, len(full)),
         source=source,
     )
 
@@ -271,7 +271,7 @@ def _check_shape(where: Array, shape: Sequence[int] | None) -> tuple[int, ...]:
 
 
 def _merge(where: Array, values: Array, weights: Array | None, how: str) -> tuple[Array, Array, Array | None]:
-    """Sorted coordinates made unique."""
+    """(coordinates (k, N), values, weights), with repeated coordinates (sorted, so neighbours) merged into one."""
     if how not in ("error", "mean", "sum"):
         msg = f'duplicates must be "error", "mean" or "sum"; got {how!r}.'
         raise ValueError(msg)
@@ -290,7 +290,7 @@ def _merge(where: Array, values: Array, weights: Array | None, how: str) -> tupl
         msg = 'weights must be None with duplicates="sum"; use duplicates="mean", which averages by weight.'
         raise ValueError(msg)
     mass = np.ones(len(values)) if weights is None else weights
-    total = np.add.reduceat(mass, starts)  # a mean of several readings weighs as much as they do together
+    total = np.add.reduceat(mass, starts)  # the mean of several readings has the sum of their weights
     mean = np.add.reduceat(values * mass, starts) / total
     return where[first], mean.astype(values.dtype), total
 
@@ -303,7 +303,7 @@ def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observatio
     if getattr(da, "chunks", None) is not None:
         warnings.warn(_loading(da), stacklevel=2)
     if len(da.dims) == 1:
-        dims = beside(str(da.dims[0]))
+        dims = series_dims(str(da.dims[0]))
         made = from_xarray(da.expand_dims(dims[1], axis=1), mask, weights=weights)
         return replace(made, source=LineSource(made.source, lambda out: out.isel({dims[1]: 0}, drop=True)))
     mask, weights = _by_name(mask, da, "mask"), _by_name(weights, da, "weights")
@@ -325,7 +325,7 @@ def _by_name(given: Any, da: Any, what: str) -> Any:
 
 
 def _loading(da: Any) -> str:
-    """What a user should know before a dask-backed array is computed."""
+    """The warning that a dask-backed array is about to be loaded into memory."""
     size = ", ".join(f"{d}: {n}" for d, n in da.sizes.items())
     name = f" {da.name!r}" if da.name is not None else ""
     return (

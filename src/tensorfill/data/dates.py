@@ -1,7 +1,8 @@
 """Dates as people write them: 3.2.2024, 2/13/2024 4:05 pm, 2024/02/03, 3 Feb 2024, Feb 2024, 2024-02.
 
-Which of 1/2/2024 is the day is decided by all labels together: by a number above 12, by points (day first), or by the
-order that makes the labels rise evenly; where nothing tells, they are no dates but text.
+Whether 1/2/2024 is the first of February or the second of January is decided by all labels together: by a number above
+12, by points (1.2.2024 is day first), or by the order in which the labels rise evenly. If none of these decides, the
+labels are treated as text.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def moments(labels: Sequence[str]) -> Moments | None:
 
 
 def _likelier(one: Moments, two: Moments) -> Moments | None:
-    """The reading that rises by fewer different steps; None if neither is better."""
+    """Of two readings (k,), the one that rises, or rises by fewer different steps; None if neither is better."""
     if (one == two).all():
         return one
     scores = []

@@ -29,7 +29,7 @@ def numbers(given: ArrayLike, what: str) -> Array:
 
 
 def _other(array: Array) -> str:
-    """What an array holds that are no such numbers, and what to do."""
+    """The end of the error message: what the array holds instead of numbers, and what to do."""
     kind = array.dtype.kind
     if kind == "c":
         return f"dtype {array.dtype}. Give both parts, with one more mode: numpy.stack([T.real, T.imag], axis=-1)."
@@ -58,14 +58,14 @@ def floats(objects: Array, what: str, hint: str = "Mark what is missing by None 
         if not isinstance(x, Real | np.bool_):
             msg = f"{what} must be numbers; got {x!r}. {hint}"
             raise TypeError(msg)
-        if isinstance(x, int) and abs(x) > EXACT and not _survives(x):
+        if isinstance(x, int) and abs(x) > EXACT and not _is_exact(x):
             msg = f"{what} that are whole numbers must be within 2^53 to be exact here; got {x}. {ADVICE}"
             raise ValueError(msg)
     return np.array(flat, dtype=np.float64).reshape(objects.shape)
 
 
-def _survives(x: int) -> bool:
-    """Does float64 hold this very number?"""
+def _is_exact(x: int) -> bool:
+    """Does float64 hold this number exactly?"""
     try:
         return int(float(x)) == x
     except OverflowError:
@@ -89,17 +89,17 @@ def whole_numbers(texts: Sequence[str]) -> Array:
     """Whole numbers written in digits as int64, or uint64 where they need it; refused where neither holds them."""
     for text in texts:
         if len(text) > LONGEST:
-            raise ValueError(_beyond(text))
+            raise ValueError(_beyond_64_bits(text))
     read = [int(text) for text in texts]
     low, high = min(read, default=0), max(read, default=0)
     if low >= -(2**63) and high < 2**63:
         return np.array(read, dtype=np.int64)
     if low >= 0 and high < 2**64:
         return np.array(read, dtype=np.uint64)
-    raise ValueError(_beyond(str(high if high >= 2**63 else low)))
+    raise ValueError(_beyond_64_bits(str(high if high >= 2**63 else low)))
 
 
-def _beyond(text: str) -> str:
+def _beyond_64_bits(text: str) -> str:
     shown = text if len(text) <= LONGEST else f"{text[:20]}... ({len(text)} digits)"
     return (
         f"{shown} is a whole number beyond 64 bits, which no array of them holds; "

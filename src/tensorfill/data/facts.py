@@ -1,4 +1,4 @@
-"""Facts: what the observations say about themselves, looked up once. Candidates go by them, and users may read them."""
+"""Facts: properties of the observations, measured once per run. Candidates are chosen by them; users can read them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from tensorfill.data.units import slice_statistics
 
 Array = NDArray[Any]
 
-TWO_ENDS = ("yes/no", "scale")  # kinds of numbers that have a least and a largest possible value
+TWO_ENDS = ("yes/no", "scale")  # kinds of numbers with a smallest and a largest possible value
 CHANNELS = 4  # a mode of up to four entries is a set of channels (grey and alpha, RGB, CMYK), not a line of positions
 MOST_VALUES = 4_000_000  # values looked at: more add nothing to the spread of a slice
 MOST_GAPS = 1_000_000  # missing entries looked at: more add nothing to the share of each kind of gap
 FEW = 10  # entries below which a mean or a spread says little
 ALIKE = 0.6  # a mode is smooth if near entries differ by less than this part of what far ones do (mean squares)
-# The same for an ordered mode. Above, the mean of two neighbours is no better than the mean of all: 1.5 x 0.8 > 1.
+# The same threshold for an ordered mode. With a larger ratio r the mean of two neighbours, whose squared error is about
+# 1.5 r of the variance, predicts an entry no better than the mean of all entries does: 1.5 x 0.8 > 1.
 ORDERLY = 0.8
-SHORTEST_LINE = 8  # a mode shorter than this has no near and far
+SHORTEST_LINE = 8  # in a shorter mode, near and far entries cannot be told apart
 LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
 SMALLEST_PICTURE = 16  # pixels along each side
 APART = 3.0  # slices spread differently if the widest spreads so many times as much as the narrowest
@@ -37,7 +38,7 @@ UNEVEN = 2.5  # and the furthest so many times as far as the nearest
 
 @dataclass(frozen=True)
 class ModeFacts:
-    """What is known of one mode.
+    """Properties of one mode.
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class ModeFacts:
 
     @property
     def channels(self) -> bool:
-        """A handful of channels rather than positions?"""
+        """Is this mode so short that it is a set of channels rather than a line of positions?"""
         return self.length <= CHANNELS
 
     @property
@@ -78,7 +79,7 @@ class ModeFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the observations say about themselves.
+    """Properties of the observations, as `look` measures them.
 
     Attributes
     ----------
@@ -86,13 +87,13 @@ class Facts:
     numbers : "yes/no", "counts", "scale" (stars, marks), "amounts" (positive, of any size) or "reals"
     level, spread, low, high : mean, standard deviation and ends of the observed values
     modes : one ModeFacts each
-    noise : standard deviation of what sets neighbours along smooth modes apart and is no structure
-    grainy : share of it in the differences of neighbours; clean pictures stay below 0.4
+    noise : standard deviation of the noise, estimated from differences of neighbours along smooth modes
+    grainy : share of the noise in the differences of neighbours; clean pictures stay below 0.4
     gaps : {kind of gap: share of the missing entries}
     picture : is it a photograph: 8 or 16-bit numbers, or a picture file, rows x columns (x channels)?
     weighted : do some entries count more than others?
-    depth : of a picture with gaps of one piece (holes, scratches, text): pixels from the inside of the deepest to a
-        known one; 0 for all others
+    depth : of a picture with connected gaps (holes, scratches, text): the largest distance, in pixels, from a missing
+        pixel to the nearest known one; 0 for everything else
     """
 
     shape: tuple[int, ...]

@@ -167,7 +167,7 @@ def write(
                 output.write_file(Path(path), fill)
             return
         if indices is not None:
-            kind.write_rows(io.BytesIO(), np.asarray(indices), values, like)  # says why not
+            kind.write_rows(io.BytesIO(), np.asarray(indices), values, like)  # raises: the error says why
         if str(path) == "-":
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)
@@ -252,7 +252,7 @@ def _greys(loaded: Loaded) -> Array:
 def _dense_mask(loaded: Loaded, shape: tuple[int, ...]) -> Array:
     if loaded.values is not None:
         if loaded.values.dtype.kind not in "biuf":
-            msg = f"a mask holds numbers or True/False; got {loaded.values.dtype}."
+            msg = f"a mask must hold numbers or True/False, non-zero = observed; got {loaded.values.dtype}."
             raise FileError(msg)
         return loaded.values
     assert loaded.indices is not None
@@ -266,9 +266,8 @@ def _dense_mask(loaded: Loaded, shape: tuple[int, ...]) -> Array:
 def _spread(given: NDArray[np.bool_], shape: tuple[int, ...], *, channels: bool) -> NDArray[np.bool_]:
     """The mask at the full shape."""
     if channels and given.shape not in (shape, shape[: given.ndim]):
-        given = np.asarray(
-            given.any(axis=-1)
-        )  # a mask drawn in colour for data without: any colour but black is observed
+        # a mask drawn in colour for data without channels: any colour but black is observed
+        given = np.asarray(given.any(axis=-1))
     if given.shape == shape[: given.ndim]:
         return np.array(np.broadcast_to(given.reshape(given.shape + (1,) * (len(shape) - given.ndim)), shape))
     for trailing in (shape, shape[:-1]):

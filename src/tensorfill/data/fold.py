@@ -110,7 +110,7 @@ def fold_of_line(obs: Observations) -> Fold | None:
     if mode is None or obs.position_given(mode):
         return None
     size = float(np.abs(obs.values).max()) or 1.0
-    found = period(replace(obs, values=obs.values / size), mode)  # of a tame size: it squares them
+    found = period(replace(obs, values=obs.values / size), mode)  # scaled, since it squares values that may be huge
     return None if found is None else fold_of(obs, {mode: found})
 
 
@@ -128,7 +128,7 @@ def _by_calendar(mode: int, dim: str, names: tuple[str, ...], at: Array) -> Fold
     columns = [_number(at, names[0]) - _number(at, names[0]).min()]
     for outer, inner in pairwise(names):
         start = _start(at, outer)
-        if inner == names[-1] and LENGTH[inner] / FINEST <= step < LENGTH[inner]:  # halves of an hour, if they come so
+        if inner == names[-1] and LENGTH[inner] / FINEST <= step < LENGTH[inner]:  # half hours count as such
             seconds = (at - start).astype(np.int64) / 1e6
             columns.append(np.floor(seconds / step + 1e-6).astype(np.int64))
         else:
@@ -161,7 +161,7 @@ def _start(at: Array, unit: str) -> Array:
 
 
 def suggestion(obs: Observations, labels: Mapping[str, Any] | None = None) -> str:
-    """What to say where folding into days and hours helps: even steps below a day, over days that are alike; or ""."""
+    """The advice to fold into days and hours, where steps are shorter than a day and days are alike; else ""."""
     found = carried(obs) if labels is None else labels
     for mode, dim in enumerate(obs.dims):
         at = tidy(found[dim]) if dim in found else np.empty(0)
@@ -181,7 +181,10 @@ def suggestion(obs: Observations, labels: Mapping[str, Any] | None = None) -> st
 
 
 def _rhythm(obs: Observations, mode: int, slot: Array) -> float:
-    """The share of the spread of each series along a mode that means by slot explain, less what they do by chance."""
+    """The share of the variance of the series along a mode that the mean of each slot explains, beyond chance.
+
+    slot : (I_n,), the time of day of each index along the mode
+    """
     rest = [n for n in range(obs.ndim) if n != mode]
     series = np.ravel_multi_index(tuple(obs.indices[:, rest].T), [obs.shape[n] for n in rest])
     few = series < np.unique(series)[: SERIES + 1][-1] + 1

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.convert import beside, from_coo, from_dense
+from tensorfill.data.convert import from_coo, from_dense, series_dims
 from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import DataWarning, Observations, check_dims
 from tensorfill.data.sources import CarriedSource, FrameSource, LineSource, MatrixSource, SeriesSource, column_numbers
@@ -29,24 +29,25 @@ def observe_pandas(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | 
     if data.ndim == 2:
         levels = getattr(data.index, "nlevels", 1)
         if levels > 1 and data.shape[1] == 1 and data.index.is_unique:
-            made = _by_levels(data.iloc[:, 0], mask, weights, dims)
-            return replace(made, source=replace(made.source, frame=True))  # type: ignore[type-var]
+            return _by_levels(data.iloc[:, 0], mask, weights, dims, frame=True)
         return _matrix(data, mask, weights=weights, dims=dims)
     if getattr(data.index, "nlevels", 1) > 1:
         return _by_levels(data, mask, weights, dims)
     (name,) = (str(data.index.name or "step"),) if dims is None else check_dims(dims, 1)
-    made = _matrix(data.to_frame("value"), mask, weights=weights, dims=beside(name))
+    made = _matrix(data.to_frame("value"), mask, weights=weights, dims=series_dims(name))
     return replace(made, source=LineSource(made.source, lambda out: out.iloc[:, 0].rename(data.name)))
 
 
-def _by_levels(series: Any, mask: Any, weights: Any, dims: Any) -> Observations:
-    """One number for each combination of index levels; absent ones are missing."""
+def _by_levels(series: Any, mask: Any, weights: Any, dims: Any, *, frame: bool = False) -> Observations:
+    """One number for each combination of index levels; absent ones are missing. The answer is a Series, or a table of
+    one column if `frame`.
+    """
     if mask is not None or weights is not None or dims is not None:
         msg = "mask, weights and dims must be left out for a Series: it has NaN and names of levels."
         raise ValueError(msg)
     names = [str(n) if n is not None else f"level{k}" for k, n in enumerate(series.index.names)]
     made = from_pandas(series.rename("value").rename_axis(names).reset_index(), names, "value")
-    return with_positions(replace(made, source=SeriesSource(series, made.source)))
+    return with_positions(replace(made, source=SeriesSource(series, made.source, frame)))
 
 
 # --- wide tables --------------------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def _matrix(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -
 
 
 def _is_text(column: Any) -> bool:
-    """Does a column hold text or dates and nothing else? Texts that are numbers are a mistake to be told."""
+    """Does a column hold text or dates and nothing else? Not if a text is a number: that is a mistake to report."""
     if column.dtype.kind in "biuf" or type(column.dtype).__name__ == "SparseDtype":
         return False
     if column.dtype.kind in "Mm" or type(column.dtype).__name__ == "PeriodDtype":
@@ -95,7 +96,7 @@ def _is_number(text: str) -> bool:
 
 
 def _labelled(data: Any, others: Sequence[int]) -> Any:
-    """The columns of numbers, their rows called as the first of the other columns says, if it names each."""
+    """The columns of numbers, with the first of the other columns as row labels if its values are unique."""
     for n in others:
         empty = int(data.iloc[:, n].isna().sum())
         if empty:
@@ -141,7 +142,7 @@ def from_pandas(frame: Any, dims: Sequence[str], value: str, *, weight: str | No
 
 
 def check_columns(columns: Sequence[Any], wanted: Sequence[Any]) -> None:
-    """A sentence for a column that the table does not have."""
+    """Raise ValueError, naming the columns there are, if one of those wanted is not among them."""
     for name in wanted:
         if name not in columns:
             known = [str(c) for c in columns]
@@ -150,7 +151,7 @@ def check_columns(columns: Sequence[Any], wanted: Sequence[Any]) -> None:
 
 
 def refuse_repeats(where: Array, numbers: Array, dims: Sequence[str], labels: Sequence[Any], mean: str) -> None:
-    """A sentence for an entry with several rows; `mean` is the call that makes one of them."""
+    """Raise ValueError if an entry has several rows; `mean` is the call that would replace them by their mean."""
     from tensorfill.data.formats.base import first_duplicate
 
     seen = np.flatnonzero(~np.isnan(numbers)) if numbers.dtype.kind == "f" else np.arange(len(numbers))
@@ -180,7 +181,9 @@ def _numbered(column: Any, name: str) -> tuple[Any, Any]:
 
 
 def by_appearance(column: list[Any], name: str) -> tuple[Array, Array]:
-    """The same for text: numbers, dates and clock times in their order, all else as it comes."""
+    """(labels, which of them each row has) of a column of text: labels that are numbers, dates or clock times are
+    sorted, others stay in order of appearance.
+    """
     from tensorfill.data.formats.long import encode
 
     kinds = sorted({type(x).__name__ for x in column})

@@ -26,26 +26,26 @@ Array = NDArray[Any]
 PLAIN = "npy"
 
 
-def longer(obs: Observations, mode: int, count: int) -> Observations:
+def extended(obs: Observations, mode: int, count: int) -> Observations:
     """The same observations of a tensor with `count` more slices along `mode`, after the last."""
     shape = tuple(n + count * (k == mode) for k, n in enumerate(obs.shape))
     places = obs.positions
     if places is not None and places[mode] is not None:
         places = tuple(
-            _on(at, count, obs.dims[k]) if k == mode and at is not None else at for k, at in enumerate(places)
+            _continued(at, count, obs.dims[k]) if k == mode and at is not None else at for k, at in enumerate(places)
         )
-    return replace(obs, shape=shape, source=_longer(obs.source, mode, count, obs.dims[mode]), positions=places)
+    return replace(obs, shape=shape, source=_extended(obs.source, mode, count, obs.dims[mode]), positions=places)
 
 
-def longer_file(loaded: Loaded, mode: int, count: int) -> Loaded:
-    """The same for what was read from a file: labels go on; all else that the file held is left behind, as if it had
-    come from one that holds an array alone.
+def extended_file(loaded: Loaded, mode: int, count: int) -> Loaded:
+    """The same for what was read from a file: labels are continued. What else the file held (metadata of its format) is
+    dropped, because it does not describe the new slices.
     """
     shape = tuple(n + count * (k == mode) for k, n in enumerate(loaded.shape))
     labels = loaded.labels
     if loaded.dims is not None and labels is not None and loaded.dims[mode] in labels:
         dim = loaded.dims[mode]
-        labels = {**labels, dim: [*labels[dim], *_texts_on(labels[dim], count, dim)]}
+        labels = {**labels, dim: [*labels[dim], *_continued_texts(labels[dim], count, dim)]}
     extra: dict[str, Any] = {key: loaded.extra[key] for key in ("form", "floating") if key in loaded.extra}
     if loaded.values is None:
         return replace(loaded, format=PLAIN, shape=shape, labels=labels, extra=extra)
@@ -58,7 +58,7 @@ def _padded(array: Array, observed: Array, mode: int, count: int) -> tuple[Array
     return np.pad(np.ma.getdata(array), width), np.pad(observed, width)
 
 
-def _longer(source: Any, mode: int, count: int, dim: str) -> Any:
+def _extended(source: Any, mode: int, count: int, dim: str) -> Any:
     if source is None:
         return None
     if isinstance(source, ArraySource):
@@ -66,30 +66,30 @@ def _longer(source: Any, mode: int, count: int, dim: str) -> Any:
         masked = isinstance(source.array, np.ma.MaskedArray)
         return replace(source, array=np.ma.MaskedArray(array, mask=~observed) if masked else array, observed=observed)
     if isinstance(source, XarraySource):
-        return XarraySource(_longer_xarray(source.da, mode, count), _longer(source.inner, mode, count, dim))
+        return XarraySource(_extended_xarray(source.da, mode, count), _extended(source.inner, mode, count, dim))
     if isinstance(source, MatrixSource):
         axis = source.frame.index if mode == 0 else source.frame.columns
         again = np.append(np.arange(len(axis)), np.full(count, len(axis) - 1))
         frame = source.frame.iloc[again] if mode == 0 else source.frame.iloc[:, again]
-        new = axis.append(_index_on(axis, count, dim))
+        new = axis.append(_continued_index(axis, count, dim))
         frame = frame.set_axis(new, axis=mode)
-        return MatrixSource(frame, _longer(source.inner, mode, count, dim))
+        return MatrixSource(frame, _extended(source.inner, mode, count, dim))
     if isinstance(source, FrameSource):
         labels = list(source.labels)
-        labels[mode] = np.append(labels[mode], _on(labels[mode], count, dim, only_new=True))
+        labels[mode] = np.append(labels[mode], _continued(labels[mode], count, dim, only_new=True))
         return replace(source, labels=tuple(labels))
     if isinstance(source, SeriesSource | LineSource):
-        return replace(source, inner=_longer(source.inner, mode, count, dim))
+        return replace(source, inner=_extended(source.inner, mode, count, dim))
     if isinstance(source, CarriedSource):
         beside = [str(c) for n, c in enumerate(source.frame.columns) if n not in source.places]
-        msg = f"horizon needs to know what comes beside it in {', '.join(beside)}; make labels the index, "
-        msg += f"frame.set_index({beside[0]!r}), and leave other columns out."
+        msg = f"horizon cannot continue the columns that are not numbers; got {', '.join(beside)}. Make labels the "
+        msg += f"index, frame.set_index({beside[0]!r}), and leave other columns out."
         raise TypeError(msg)
-    msg = "horizon appends to arrays, xarray and pandas; convert the data to one of them."
+    msg = f"horizon appends to arrays, xarray and pandas; got {type(source).__name__}. Convert the data to one of them."
     raise TypeError(msg)
 
 
-def _longer_xarray(da: Any, mode: int, count: int) -> Any:
+def _extended_xarray(da: Any, mode: int, count: int) -> Any:
     """Values of the new slices do not matter: they are unknown."""
     dim = da.dims[mode]
     again = np.append(np.arange(da.sizes[dim]), np.full(count, da.sizes[dim] - 1))
@@ -98,10 +98,10 @@ def _longer_xarray(da: Any, mode: int, count: int) -> Any:
     if dim not in da.indexes:
         return out
     index = da.indexes[dim]
-    return out.assign_coords({dim: (dim, index.append(_index_on(index, count, str(dim))), da[dim].attrs)})
+    return out.assign_coords({dim: (dim, index.append(_continued_index(index, count, str(dim))), da[dim].attrs)})
 
 
-def _index_on(index: Any, count: int, dim: str) -> Any:
+def _continued_index(index: Any, count: int, dim: str) -> Any:
     """The next labels of a pandas index, in its own type."""
     import pandas as pd
 
@@ -112,14 +112,14 @@ def _index_on(index: Any, count: int, dim: str) -> Any:
         raise TypeError(msg)
     zone = getattr(index, "tz", None)
     plain = index.tz_convert("UTC").tz_localize(None) if zone is not None else index
-    new = pd.Index(_on(plain.to_numpy(), count, dim, only_new=True), name=index.name)
+    new = pd.Index(_continued(plain.to_numpy(), count, dim, only_new=True), name=index.name)
     return new if zone is None else new.tz_localize("UTC").tz_convert(zone)
 
 
-def _texts_on(labels: Any, count: int, dim: str) -> list[Any]:
+def _continued_texts(labels: Any, count: int, dim: str) -> list[Any]:
     """The next labels of a file, written as those before are."""
     at = tidy(labels)
-    new = _on(at, count, dim, only_new=True)
+    new = _continued(at, count, dim, only_new=True)
     if not isinstance(labels[0], str):
         return new.tolist() if new.dtype.kind != "M" else list(new)
     if new.dtype.kind != "M":
@@ -130,8 +130,8 @@ def _texts_on(labels: Any, count: int, dim: str) -> list[Any]:
     return [text.replace("T", like[10]) if len(like) > 10 else text for text in texts]
 
 
-def _on(labels: Array, count: int, dim: str, *, only_new: bool = False) -> Array:
-    """Labels that go on by even steps, or by calendar months; the new ones alone, or all."""
+def _continued(labels: Array, count: int, dim: str, *, only_new: bool = False) -> Array:
+    """The labels (k,) continued by even steps or calendar months: (k + count,), or only the `count` new ones."""
     at = np.asarray(labels)
     new = _next(at, count)
     if new is None:
@@ -144,7 +144,7 @@ def _on(labels: Array, count: int, dim: str, *, only_new: bool = False) -> Array
 
 
 def _next(at: Array, count: int) -> Array | None:
-    """The next `count`, in the type of those before; None where no rule is seen."""
+    """The next `count` labels, (count,), in the type of those before; None if these do not follow even steps."""
     ahead = np.arange(1, count + 1)
     if len(at) < 2 or at.dtype.kind not in "Miuf":
         return None

@@ -138,9 +138,9 @@ class Observations:
     def from_pandas(cls, frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
         """From a long table: one column per dimension, one value column; absent rows and NaN are missing."""
         from tensorfill.data.frames import from_pandas
-        from tensorfill.data.sentinels import asked
+        from tensorfill.data.sentinels import warn_of_sentinels
 
-        return asked(from_pandas(frame, dims, value, weight=weight))
+        return warn_of_sentinels(from_pandas(frame, dims, value, weight=weight))
 
     @classmethod
     def from_xarray(cls, da: Any, mask: ArrayLike | None = None, *, weights: ArrayLike | None = None) -> Observations:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.convert import beside, from_coo, from_dense
+from tensorfill.data.convert import from_coo, from_dense, series_dims
 from tensorfill.data.frames import by_appearance, check_columns, refuse_repeats
 from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations, check_dims
@@ -27,7 +27,7 @@ def observe_polars(frame: Any, mask: Any, *, weights: Any, dims: Sequence[str] |
 
     if isinstance(frame, pl.Series):
         name = ("step",) if dims is None else check_dims(dims, 1)
-        made = observe_polars(frame.alias("value").to_frame(), mask, weights=weights, dims=beside(name[0]))
+        made = observe_polars(frame.alias("value").to_frame(), mask, weights=weights, dims=series_dims(name[0]))
         return replace(made, source=LineSource(made.source, lambda out: out.to_series(0).alias(frame.name)))
     _check(frame)
     names = [c for c in frame.columns if frame[c].dtype.is_numeric() or frame[c].dtype == pl.Boolean]
@@ -72,7 +72,7 @@ def _check(frame: Any) -> None:
         msg = "a polars LazyFrame holds no data yet; call .collect() first."
         raise TypeError(msg)
     if not isinstance(frame, pl.DataFrame):
-        msg = f"polars input must be a DataFrame; got {type(frame).__name__}."
+        msg = f"polars input must be a DataFrame or a Series; got {type(frame).__name__}. Give polars.DataFrame(data)."
         raise TypeError(msg)
 
 
@@ -81,7 +81,7 @@ def _numbers(column: Any) -> Array:
     import polars as pl
 
     if not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
-        msg = f"values must be numbers; column {column.name!r} holds {column.dtype}."
+        msg = f"values must be numbers; column {column.name!r} holds {column.dtype}. Choose or cast to one of numbers."
         raise TypeError(msg)
     whole = column.null_count() == 0 and not column.dtype.is_decimal()
     return column.to_numpy() if whole else column.cast(pl.Float64).to_numpy()

@@ -52,8 +52,8 @@ class Sentinel:
         )
 
 
-def asked(obs: Observations) -> Observations:
-    """The observations as they are, with a DataWarning for each value among them that may mean "missing"."""
+def warn_of_sentinels(obs: Observations) -> Observations:
+    """Return the observations unchanged, after a DataWarning for each value among them that may mean "missing"."""
     for found in sentinels(obs.values):
         warnings.warn(str(found), DataWarning, stacklevel=4)
     return obs

@@ -26,5 +26,6 @@ from tensorfill.data.formats.base import FileWarning as FileWarning
 from tensorfill.data.formats.base import Format as Format
 from tensorfill.data.formats.base import Loaded as Loaded
 
-for _library in ("PIL", "tifffile", "pydicom", "rasterio", "openpyxl"):  # what they log of a damaged file, errors say
+# What these libraries log about a damaged file is in the error message already.
+for _library in ("PIL", "tifffile", "pydicom", "rasterio", "openpyxl"):
     logging.getLogger(_library).addHandler(logging.NullHandler())

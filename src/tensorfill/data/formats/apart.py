@@ -1,9 +1,9 @@
-"""Files that can bring down the library that reads them (MATLAB, NetCDF 4, HDF5) are read in a process of their own,
-within limits of time and memory: the worst that a damaged one can do is a sentence.
+"""Files that can crash the library that reads them (MATLAB, NetCDF 4, HDF5) are read in a separate process, within
+limits of time and memory, so that a damaged file gives an error message and nothing worse.
 
-Design: one helper process for as long as this one lives, started when it is first needed; it reads each file in a fork.
-What comes back is plain values and arrays, and nothing else is unpacked. A file that this process has written itself
-is read at home.
+Design: one helper process, started when first needed and kept until this process ends; it reads each file in a fork.
+What comes back is plain values and arrays, and nothing else is unpickled. A file that this process has written itself
+is trusted and read in this process.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tensorfill.data.formats.base import FileError, Request
 from tensorfill.data.formats.worker import END, LENGTH, READY, tasks
 from tensorfill.data.memory import BudgetError, ask, budget
 
-SECONDS = 8.0  # for any file, and one more for each
+SECONDS = 8.0  # time limit for any file, plus one second for each
 PER_SECOND = 4e6  # bytes of it
-START = 120.0  # for the helper to load its libraries on a busy machine
+START = 120.0  # seconds for the helper to load its libraries on a busy machine
 GONE = "it is damaged: the library that reads it {how}."
 
 # what a plain answer is made of, besides Python's own types
@@ -40,7 +40,7 @@ ALLOWED = {
     "scipy.sparse._csc": {"csc_matrix", "csc_array"},
 }
 
-_own: dict[str, tuple[int, int, int]] = {}  # files that this process wrote, as they were then
+_own: dict[str, tuple[int, int, int]] = {}  # files that this process wrote: {path: inode, size, time of change}
 _lock = threading.Lock()
 
 
@@ -50,23 +50,23 @@ class Plain(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if name in ALLOWED.get(module, ()):
             return super().find_class(module, name)
-        msg = f"{module}.{name} is no plain value"
+        msg = f"{module}.{name} is not a plain value"
         raise pickle.UnpicklingError(msg)
 
 
 def remember(path: Path) -> None:
     """Take note that this process has written that file."""
-    _own[os.path.realpath(path)] = _print_of(path)
+    _own[os.path.realpath(path)] = _state_of(path)
 
 
-def _print_of(path: str | Path) -> tuple[int, int, int]:
+def _state_of(path: str | Path) -> tuple[int, int, int]:
     found = os.stat(path)
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def is_own(path: str | Path | None) -> bool:
     """Was the file written by this process, and by none since?"""
-    return path is not None and _own.get(os.path.realpath(path)) == _print_of(path)
+    return path is not None and _own.get(os.path.realpath(path)) == _state_of(path)
 
 
 def read_apart(task: str, request: Request, **options: Any) -> Any:
@@ -131,7 +131,7 @@ class Helper:
             return _received(self.process.stdout)
         except FileError:
             raise
-        except BaseException as error:  # also Ctrl-C: what is half received cannot be gone on from
+        except BaseException as error:  # also Ctrl-C: after half an answer the helper cannot be used again
             self.stop()
             if not isinstance(error, OSError | EOFError | pickle.UnpicklingError):
                 raise

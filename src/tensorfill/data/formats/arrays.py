@@ -24,7 +24,7 @@ def choose(names: dict[str, str], wanted: str | None) -> str:
     if len(names) == 1:
         return next(iter(names))
     if not names:
-        msg = "it holds no array of numbers."
+        msg = "it holds no array of numbers; only real numbers can be completed."
         raise FileError(msg)
     listed = ", ".join(f"{name} {shape}".strip() for name, shape in names.items())
     msg = f"it holds several variables ({listed}); choose one with --variable."

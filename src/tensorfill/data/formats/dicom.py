@@ -62,7 +62,8 @@ class DICOM(Format):
         pages = [_pixels(part) for _, part in parts]
         shapes = {page.shape for page in pages}
         if len(shapes) > 1:
-            msg = f"its slices differ in size: {', '.join(map(str, sorted(shapes)))}."
+            sizes = ", ".join(map(str, sorted(shapes)))
+            msg = f"its slices must be of one size; got {sizes}. Put those of one size into a directory of their own."
             raise FileError(msg)
         values = np.stack(pages) if len(pages) > 1 else pages[0]
         mask = _inside(values, parts[0][1])

@@ -21,7 +21,7 @@ WIDER = {"b1": np.uint8, "f2": np.float32}  # types that NIfTI has not
 
 @contextmanager
 def _silent() -> Iterator[None]:
-    """Without what nibabel prints of headers that it mends."""
+    """Silence what nibabel logs about headers that it repairs."""
     logger = logging.getLogger("nibabel.global")
     before, logger.disabled = logger.disabled, True
     try:
@@ -75,7 +75,7 @@ class NIfTI(Format):
             kind = nibabel.Nifti2Image
         if header is not None:
             header.set_slope_inter(1.0, 0.0)
-        # 64-bit integers are unusual there, and said to be meant
+        # nibabel refuses 64-bit integers, which few readers expect, unless the type is given
         made = kind(array, np.eye(4) if old is None else old.affine, header, dtype=array.dtype)
         made.set_data_dtype(array.dtype)
         sink.write(made.to_bytes())

@@ -211,10 +211,10 @@ def check_place(target: Path, *, store: bool = False) -> None:
         msg = "it is a directory."
         raise FileError(msg)
     if store and target.is_dir() and any(target.iterdir()) and not _replaceable(target):
-        msg = "it is a directory that holds other files."
+        msg = "it is a directory that holds other files; name another."
         raise FileError(msg)
     if store and target.is_file():
-        msg = "there is a file of that name, and a directory is to be written."
+        msg = "there is a file of that name, and a directory is to be written; name another."
         raise FileError(msg)
 
 

@@ -59,7 +59,7 @@ def loaded_picture(
     mask = None
     if request.alpha_missing:
         if alpha is None:
-            msg = "it has no alpha channel that could mark what is missing."
+            msg = "it has no alpha channel that could mark what is missing; leave --alpha-missing out."
             raise FileError(msg)
         seen = alpha > 0
         mask = np.array(np.broadcast_to(seen[..., None] if "C" in axes else seen, values.shape))

@@ -119,8 +119,8 @@ def _rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
     for k, row in enumerate(rows):
         if len(row) != len(rows[0]):
             cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
-            do = "Give each row as many, blank where one is missing."
-            msg = f"row {k + 1} has {cells}, but row 1 has {len(rows[0])}. {do}"
+            msg = f"row {k + 1} has {cells}, but row 1 has {len(rows[0])}. "
+            msg += "Give each row as many, blank where one is missing."
             raise FileError(msg)
     if len(rows[0]) > 1 and not any(row[-1].strip() for row in rows):  # each row ends with a comma
         rows = [row[:-1] for row in rows]
@@ -185,7 +185,7 @@ def read_long(rows: list[list[str]], style: dict[str, Any], request: Request) ->
         at = header.index(d)
         labels = [row[at].strip() for row in body]
         if "" in labels:
-            msg = f"row {labels.index('') + 2} has no label in column {d!r}."
+            msg = f"row {labels.index('') + 2} has no label in column {d!r}; name it, or leave that row out."
             raise FileError(msg)
         axes.append(encode(labels))
     if request.listing:
@@ -261,7 +261,7 @@ def read_wide(rows: list[list[str]], style: dict[str, Any], request: Request) ->
         left = int(notes[-1] is not None)
     cells = [cell for row in body for cell in row[left:]]
     if not cells:
-        msg = "it holds no numbers beside its header."
+        msg = "it holds no numbers, only a header."
         raise FileError(msg)
     width = len(rows[0]) - left
     names = (f"row {k // width + top + 1}, column {k % width + left + 1}" for k in range(len(cells)))

@@ -38,7 +38,8 @@ class TNS(Format):
             raise FileError(msg)
         twice = first_duplicate(where)
         if twice:
-            msg = f"the entry {_plain(where[twice[0]])} appears twice (entries {twice[0] + 1} and {twice[1] + 1})."
+            lines = f"entries {twice[0] + 1} and {twice[1] + 1}"
+            msg = f"the entry {_plain(where[twice[0]])} appears twice ({lines}); keep one of them."
             raise FileError(msg)
         shape = _shape(data, where)
         body = re.sub(rb"#[^\n]*", b"", data)
@@ -99,7 +100,7 @@ def _shape(data: bytes, where: Array) -> tuple[int, ...]:
         return largest
     shape = tuple(int(n) for n in stated.group(1).split())
     if len(shape) != len(largest) or any(n < m for n, m in zip(shape, largest, strict=True)):
-        msg = f"its comment says shape {shape}, but the largest indices are {largest}."
+        msg = f"its comment says shape {shape}, but the largest indices are {largest}; correct the comment or drop it."
         raise FileError(msg)
     return shape
 

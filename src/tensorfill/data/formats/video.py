@@ -96,7 +96,7 @@ def frames_of(source: str | bytes) -> dict[str, Any]:
             ask(2 * size * (len(parts) + 1), f"a film of more than {len(parts)} frames")
             parts.append(frame.to_ndarray(format="rgb24"))
             if parts[-1].shape != parts[0].shape:
-                msg = "its frames differ in size."
+                msg = f"its frames must be of one size; got {parts[0].shape} and {parts[-1].shape}. Convert it first."
                 raise FileError(msg)
         if not parts:
             msg = "it holds no pictures."

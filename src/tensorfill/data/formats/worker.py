@@ -1,8 +1,8 @@
-"""The other side of `apart`: a process that reads fragile files, one in a fork of its own, until its input ends.
+"""The other side of `apart`: a process that reads fragile files, each in a fork of its own, until its input ends.
 
-A request is a line of JSON, and after it the bytes of the file where it has no path. An answer is the word that reading
-begins; a frame: its lengths, a pickle, and the arrays it points to; and the word of the server on how the fork ended.
-Nothing else is ever written there: what libraries print goes nowhere.
+A request is a line of JSON, followed by the bytes of the file if it has no path. An answer is READY (reading begins);
+then the number of parts, their lengths, and the parts: a pickle and the arrays it refers to; then END and the exit code
+of the fork. Nothing else is written to that pipe: what libraries print is discarded.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ NEEDED |= {
 }
 LENGTH = struct.Struct("<Q")
 SLACK = 2**28  # addresses that libraries reserve and hardly use: stacks of threads, arenas
-READY = 2**64 - 2  # no length either: from here on the file is read
-END = 2**64 - 1  # no length: the fork has ended, and its exit code follows
+READY = 2**64 - 2  # in place of a length: from here on the file is read
+END = 2**64 - 1  # in place of a length: the fork has ended, and its exit code follows
 
 
 def tasks() -> dict[str, Callable[..., Any]]:
@@ -74,7 +74,7 @@ def serve() -> None:
 
 
 def _warm(task: str) -> None:
-    """Load what the task needs, once and not in every fork."""
+    """Import what the task needs in this process, so that not every fork must do it again."""
     for module in NEEDED[task]:
         with suppress(ImportError):
             importlib.import_module(module)

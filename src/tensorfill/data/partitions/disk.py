@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.atomic import HOST, lives
+from tensorfill.data.atomic import HOST, is_running
 from tensorfill.data.formats.base import FileError
 from tensorfill.data.memory import ask, words
 from tensorfill.data.partitions.base import (
@@ -108,7 +108,7 @@ def sweep(folder: str) -> None:
     """Remove stores of processes that are no more."""
     for path in Path(folder).glob(f"{PREFIX}*"):
         pid = path.name.removeprefix(PREFIX).partition("-")[0]
-        if pid.isdigit() and not lives(int(pid)):
+        if pid.isdigit() and not is_running(int(pid)):
             shutil.rmtree(path, ignore_errors=True)  # of another user: stays
 
 
