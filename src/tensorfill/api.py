@@ -23,7 +23,7 @@ from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.partitions import Partitions
 from tensorfill.data.partitions.draw import Draw
 from tensorfill.data.partitions.opening import opened
-from tensorfill.data.partitions.pieces import path_like
+from tensorfill.data.partitions.paths import path_like
 from tensorfill.data.sentinels import warn_of_sentinels
 from tensorfill.data.telling import tell
 from tensorfill.data.timeaxis import only_mode

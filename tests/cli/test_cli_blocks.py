@@ -77,7 +77,7 @@ def test_a_fit_whose_answers_cannot_be_written_is_kept_as_a_model(parts, tmp_pat
 
 
 def test_a_folder_is_many_files_only_if_it_holds_tables(parts, tmp_path):
-    from tensorfill.data.partitions.pieces import in_pieces
+    from tensorfill.data.partitions.paths import in_pieces
 
     (tmp_path / "series.dcm").mkdir()
     (tmp_path / "series.dcm" / "1").touch()

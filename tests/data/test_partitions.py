@@ -15,14 +15,16 @@ from tensorfill.data.atomic import HOST
 from tensorfill.data.formats import FileError
 from tensorfill.data.memory import limited
 from tensorfill.data.partitions import Extract, Partitions
-from tensorfill.data.partitions.base import cut_rows, lots
+from tensorfill.data.partitions.base import cut_rows, hashed
 from tensorfill.data.partitions.batches import Batch
 from tensorfill.data.partitions.corner import corner
-from tensorfill.data.partitions.disk import PREFIX, Store, fill, sweep
+from tensorfill.data.partitions.disk import PREFIX, Store, sweep
 from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.filling import fill
 from tensorfill.data.partitions.memory import in_memory
 from tensorfill.data.partitions.opening import opened
-from tensorfill.data.partitions.pieces import Columns, Piece, files_of, pieces_of
+from tensorfill.data.partitions.paths import files_of
+from tensorfill.data.partitions.pieces import Columns, Piece, pieces_of
 from tensorfill.data.partitions.placed import Placed
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.partitioned import Partitioned, keeps
@@ -313,9 +315,9 @@ def test_softer_ridges_are_tried_where_stiff_ones_stay_at_the_start(rng, monkeyp
 
 def test_lots_are_even_and_differ_with_the_seed():
     where = np.stack(np.meshgrid(np.arange(300), np.arange(200), indexing="ij"), axis=-1).reshape(-1, 2)
-    share = (lots(where, 1) < np.uint64(2**63)).mean()
+    share = (hashed(where, 1) < np.uint64(2**63)).mean()
     assert 0.48 < share < 0.52
-    both = (lots(where, 1) < np.uint64(2**63)) & (lots(where, 2) < np.uint64(2**63))
+    both = (hashed(where, 1) < np.uint64(2**63)) & (hashed(where, 2) < np.uint64(2**63))
     assert 0.23 < both.mean() < 0.27
 
 
@@ -487,7 +489,7 @@ def test_whole_numbers_that_would_change_are_refused(ending, tmp_path):
 
 def test_indices_beyond_what_fits_are_refused_before_memory_is_taken(tmp_path):
     (tmp_path / "a.tns").write_text("1 1 2\n4294967298 1 3\n")
-    with pytest.raises(ValueError, match="up to 2,147,483,647 long here; got an index of 4,294,967,297"):
+    with pytest.raises(ValueError, match="up to 2,147,483,647 long; got an index of 4,294,967,297"):
         opened(str(tmp_path / "a.tns"))
     (tmp_path / "a.tns").write_text("1 1 2\n2000000000 1 3\n")
     with limited("1GB"), pytest.raises(MemoryError, match="2,000,000,000 x 1 would take about 128 GB"):

@@ -13,9 +13,10 @@ from tensorfill.data.files import FORMATS, Loaded
 from tensorfill.data.formats import FileError
 from tensorfill.data.formats.output import can_write
 from tensorfill.data.labels import coordinates_of, tidy
-from tensorfill.data.partitions.disk import fill
+from tensorfill.data.partitions.filling import fill
 from tensorfill.data.partitions.opening import opened
-from tensorfill.data.partitions.pieces import Columns, Piece, files_of, pieces_of, rows_of
+from tensorfill.data.partitions.paths import files_of
+from tensorfill.data.partitions.pieces import Columns, Piece, pieces_of, rows_of
 
 T = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]])
 COO = ([[0, 0], [1, 1], [1, 1]], [1.0, 2.0, 4.0])

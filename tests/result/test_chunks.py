@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
+from tensorfill.data.units import Units
+from tensorfill.models import CP
+from tensorfill.result.answer import Factors
+from tensorfill.result.chunks import part_of
 
 
 @pytest.fixture
@@ -28,6 +32,15 @@ def test_as_a_zarr_store(done, tmp_path):
     with pytest.raises(ValueError, match="for each of the 3 modes"):
         done.to_zarr(tmp_path / "y.zarr", chunks=(4, 7))
     assert not (tmp_path / "y.zarr").exists()
+
+
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0, 1.0), (1.0, 3.0, 0.5, 2.0)])
+@pytest.mark.parametrize("mode", [0, 1])
+def test_slices_in_units_of_their_own(rng, mode, scale):
+    model = CP([rng.random((4, 2)), rng.random((4, 2)), rng.random((3, 2))])
+    answer = Factors(model, tfl.Normal(), Units(mode, np.array([0.0, 100.0, 200.0, 300.0]), np.array(scale)))
+    assert answer.units.own
+    np.testing.assert_allclose(part_of(answer, [(1, 3), (2, 4), (0, 3)]), answer.full()[1:3, 2:4], rtol=1e-12)
 
 
 def test_an_answer_that_is_no_cp_model_too(rng):

@@ -19,7 +19,8 @@ from tensorfill.data.optional import attempt_import
 from tensorfill.data.partitions.cluster import ClusterError
 from tensorfill.data.partitions.listed import ENDINGS, check_list, write_at
 from tensorfill.data.partitions.opening import LARGE
-from tensorfill.data.partitions.pieces import files_of, in_pieces, is_table, rows_of
+from tensorfill.data.partitions.paths import files_of, in_pieces, is_table
+from tensorfill.data.partitions.pieces import rows_of
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting

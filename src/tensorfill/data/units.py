@@ -49,8 +49,8 @@ class Units:
 
     @property
     def own(self) -> bool:
-        """Does each slice have a unit of its own?"""
-        return bool(len(self.scale) and (self.scale != self.scale[0]).any())
+        """Do slices differ in their unit, its level or its scale?"""
+        return any(bool((part != part[:1]).any()) for part in (self.level, self.scale))
 
     def take_out(self, obs: Observations) -> Observations:
         """The data in units of the model."""
@@ -61,6 +61,10 @@ class Units:
         """Numbers x (k,) at coordinates (k, N), in the unit of the data."""
         i = indices[:, self.mode]
         return self.level[i] + self.scale[i] * x
+
+    def part(self, start: int, stop: int) -> Units:
+        """Units of the slices start ... stop along the mode alone."""
+        return Units(self.mode, self.level[start:stop], self.scale[start:stop])
 
     def put_back(self, X: Array) -> Array:
         """X, full shape, in the unit of the data."""

@@ -1,4 +1,4 @@
-"""What the self-similarity prior asks of a picture: patches on a grid, what to compare them by, where it repeats."""
+"""Patches of a picture, for the self-similarity prior: their grid, what they are compared by, and where it repeats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[Any]
 
 BLOCK = 4  # channels that are coupled; more are served block by block, with the same groups
 GUIDES = 3  # principal channels in which many channels are compared
-REPEATS = 0.2  # of the variance of its detail: a picture that is as much like itself elsewhere repeats itself there
+REPEATS = 0.2  # autocorrelation of the detail, relative to its variance, from which a picture repeats itself at a lag
 AROUND = 2  # pixels around such a place in which look-alikes are sought
 
 

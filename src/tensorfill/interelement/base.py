@@ -97,13 +97,12 @@ class InterElementPrior:
         return False
 
     def couples(self, n: int) -> bool:
-        """Does a row of a factor with n rows feel its neighbours, so that one never observed takes after them?"""
+        """Does this prior tie the rows of a factor with n rows together, so that observed ones determine the others?"""
         if self.has("matrix"):
             Q = self.matrix(n).tocoo()
             return bool((Q.data[Q.row != Q.col] != 0).any())
-        few = min(
-            n, 8
-        )  # a penalty that acts on each entry alone is the same for one column of ones as for the unit ones
+        # a penalty that acts on each entry by itself has one value for a column of ones and for the unit columns
+        few = min(n, 8)
         together, apart = self.value(np.ones((few, 1))), self.value(np.eye(few))
         return bool(np.isfinite(together) and np.isfinite(apart) and not np.isclose(together, apart))
 

@@ -24,13 +24,15 @@ Mask = NDArray[np.bool_]
 # Set on holes of 50 and 100 pixels in astronaut, coffee, camera and motorcycle of scikit-image, three places each. Each
 # is flat within a factor of 3 (.1 dB), but for EDGE, where 100 is .6 dB worse and 20 1.4 dB.
 EDGE = 1000.0  # how many times harder it is to change along an edge than across it
-FLOOR = 0.003  # of the terms that know no direction, so that the system has one solution
+FLOOR = 0.003  # weight of the terms without a direction, which make the solution unique
 BLUR = 1.5  # pixels over which the structure tensor is averaged
 OWN = 0.3  # weight of what was continued, beside what is known, in the structure tensor of the second round
 ROUNDS = 2  # the second continues edges with the directions that the first found in the gap
 MARGIN = 12  # pixels around a gap that are looked at: beyond, the average has no weight
-DEEPEST, RIM = 64, 8  # pixels of depth solved for at once; and of the rim, where the inside is of a smaller picture
-LARGEST, CELL = 2**18, 256  # pixels of a window solved for at once, and the side of those that a larger one is cut into
+DEEPEST = 64  # pixels: a deeper gap is filled on a picture of half the size first
+RIM = 8  # pixels along the border of such a gap that are then solved for at full size
+LARGEST = 2**18  # pixels: a larger window with a thin gap is cut
+CELL = 256  # side of the cells, in pixels, that it is cut into
 
 
 def continued(T: Array, known: Mask, how: str = "edges", threads: int = 1) -> Array:
@@ -92,7 +94,7 @@ def _window(T: Array, known: Mask, how: str) -> Array:
     from scipy.ndimage import distance_transform_edt
 
     low, high = T[known].min(), T[known].max()
-    X = np.where(known[..., None], (T - low) / ((high - low) or 1.0), 0.0)  # directions are those of no unit
+    X = np.where(known[..., None], (T - low) / ((high - low) or 1.0), 0.0)  # the constants above are for 0..1
     depth = distance_transform_edt(~known)
     solved, trust = ~known, 0.0
     if depth.max() > DEEPEST:
@@ -105,7 +107,7 @@ def _window(T: Array, known: Mask, how: str) -> Array:
 
 
 def _form(how: str, X: Array, known: Mask, trust: float, free: Mask) -> Any:
-    """The rows of a quadratic form that belong to what is free, sparse (free, H W)."""
+    """The rows of the quadratic form to minimise that belong to the free pixels, sparse (free, H W)."""
     if how == "flat":
         return -_laplacian(free)
     if how == "stiff":
@@ -157,7 +159,9 @@ def _averaged(J: Array, weight: Array) -> Array:
 
 
 def _minimiser(rows: Any, X: Array, free: Mask) -> Array:
-    """X (H, W, C) with the free entries where a form is least given all others; its rows that are free."""
+    """X (H, W, C) with the free pixels (H, W) where a quadratic form is least, given all others. `rows` are the rows of
+    the form's matrix that belong to the free pixels, sparse (free, H W).
+    """
     from scipy.sparse.linalg import splu
 
     at, flat = free.ravel(), X.reshape(-1, X.shape[-1]).copy()

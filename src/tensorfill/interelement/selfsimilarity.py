@@ -69,7 +69,7 @@ class SelfSimilarity:
 
     @property
     def margin(self) -> int:
-        """Pixels around one that is wanted on which what is said of it depends."""
+        """How far from a wanted pixel, in pixels, others can influence its answer."""
         reach = self.radius + self.patch  # from a reference patch to its look-alikes, and to where these end
         return reach + (self.patch if self.near else reach)
 
@@ -182,9 +182,8 @@ class SelfSimilarity:
         def back(picture: Array) -> Array:
             return np.ascontiguousarray(picture.reshape(moved.shape).transpose(np.argsort(order)))
 
-        return moved.reshape(
-            -1, X.shape[positions[1]], int(np.prod([X.shape[n] for n in self._channels(X.ndim)]))
-        ), back
+        channels = int(np.prod([X.shape[n] for n in self._channels(X.ndim)]))
+        return moved.reshape(-1, X.shape[positions[1]], channels), back
 
     def _pixels(self, wanted: Array) -> Any:
         """Where some channel is wanted, (H, W)."""

@@ -13,14 +13,13 @@ from tensorfill.numerical.binary import sigmoid
 
 Array = NDArray[Any]
 
-FAMILIES = ("normal", "student-t", "binomial", "negative-binomial")
 TRANSFORMS = ("none", "sqrt", "asinh", "log")
 EXPONENT = 40.0  # beyond it e^x is no count anyone has seen
 
 
 @dataclass(frozen=True)
 class Emission:
-    """t given x = the model's sum, and a parameter drawn with it.
+    """The distribution of a datum t given x, the model's sum, and `parameter`, which is drawn along with the model.
 
     normal : transform(t) ~ Normal(level + scale x, scale * parameter)
     student-t : the same with `degrees` of freedom
@@ -117,7 +116,7 @@ class Emission:
 
     @property
     def _inflation(self) -> float:
-        """Variance over squared spread; a t of two degrees or fewer has none, its core is meant then."""
+        """Variance over squared scale of the noise; 1 for a Student t without a variance (two degrees or fewer)."""
         if self.family != "student-t" or self.degrees <= 2:
             return 1.0
         return self.degrees / (self.degrees - 2)

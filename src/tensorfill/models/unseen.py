@@ -16,9 +16,9 @@ Array = NDArray[Any]
 def fill_unseen(
     obs: Observations, factors: Sequence[Array], smooth: Collection[int] = (), *, leave: Collection[int] = ()
 ) -> list[Array]:
-    """The factors with every row of a slice never observed put right: along the modes `smooth` on the line between the
-    nearest rows that were (where quadratic variation draws it, sooner or later), else at their average (ridge alone
-    would draw it to zero, which is not what one expects of a day without data). The modes `leave` stay as they are.
+    """The factors [(I_n, R)] with new rows for slices that were never observed: along the modes `smooth` by linear
+    interpolation between the nearest rows that were (to which quadratic variation converges), else their average (ridge
+    alone would pull them to zero, a bad guess for a day without data). The modes `leave` stay as they are.
     """
     out = list(factors)
     for n in set(range(min(obs.ndim, len(out)))) - set(leave):  # tubes of a tubal model have no rows of their own

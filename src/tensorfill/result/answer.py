@@ -80,7 +80,7 @@ class Factors:
 
     @staticmethod
     def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Factors:
-        """What `pack` gave; `prior` instead of the one saved, for a loss made of functions cannot be."""
+        """What `pack` gave; `prior`, if given, replaces the one saved (a loss made of functions cannot be saved)."""
         prior = prior or prior_again(meta["prior"])
         if prior is None:
             msg = "this run had a Custom prior made of functions, which cannot be saved; give it to load: prior=..."
@@ -215,7 +215,7 @@ class InUnits:
 
 
 class _Elsewhere:
-    """An answer for the same data in another shape: entries are looked up where they lie there."""
+    """An answer whose `inner` one is for the same data in another shape: coordinates are translated, then asked for."""
 
     inner: Answer
 
@@ -344,7 +344,7 @@ def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: Numerica
 
 
 def prior_again(meta: Mapping[str, Any] | None) -> NumericalPrior | None:
-    """The prior that was saved by name and settings."""
+    """The prior that was saved by name and settings; None for one that could not be saved."""
     if meta is None:
         return None
     return PRIORS[meta["name"]](**{k: v for k, v in meta.items() if k != "name"})

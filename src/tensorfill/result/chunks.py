@@ -24,11 +24,11 @@ CHUNK = 2**22  # entries of a chunk, about, if `chunks` is not given
 
 
 def part_of(answer: Answer, ranges: Sequence[tuple[int, int]]) -> Array:
-    """The estimate between these ends along each mode."""
-    if isinstance(answer, Factors) and isinstance(answer.model, CP) and (answer.units is None or not answer.units.own):
+    """The estimate in a box, `ranges` = [(start, stop)] along each mode: an array of shape (stop - start, ...)."""
+    if isinstance(answer, Factors) and isinstance(answer.model, CP):
         cut = CP([np.asarray(A)[a:b] for A, (a, b) in zip(answer.model.factors, ranges, strict=True)])
         X = answer.prior.mean(cut.full())
-        return X if answer.units is None else answer.units.level[0] + answer.units.scale[0] * X
+        return X if answer.units is None else answer.units.part(*ranges[answer.units.mode]).put_back(X)
     grid = np.meshgrid(*(np.arange(a, b) for a, b in ranges), indexing="ij")
     return answer.at(np.stack([g.ravel() for g in grid], axis=1)).reshape(grid[0].shape)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-AT_ONCE = 2**20  # coordinates: of each a row of factors is held
+AT_ONCE = 2**20  # coordinates that `at` serves at a time: each needs a row of every factor in memory
 LEVEL = 0.9  # of the intervals that a posterior gives by itself
 
 
@@ -44,8 +44,8 @@ class Completion:
     history : objective and held-out error over the iterations
     answer : what was found: predictions at any coordinates, see `result.answer`
     problem : what was minimised, in the units of the fit; None where nothing was, and in a run read from a file
-    settings : what made this result, JSON-able; for reading, nothing in the package goes by it
-    facts : what the observations say about themselves, where a method asked
+    settings : what made this result, JSON-able; for information, no code depends on it
+    facts : properties of the observations (kind of numbers, smooth modes, gaps), where the method measured them
     tried : the leaderboard of candidates, best first, where there was a contest
     held_out : mean loss on observed entries that were set aside; NaN if none were
     error : root mean square error on such entries, in the unit of the data or in `error_units`; NaN if none were
@@ -177,11 +177,13 @@ class Completion:
         return self.bars.around(middle, self._limits())
 
     def _limits(self) -> tuple[float, float]:
-        """Between which the data lie, by themselves and by the prior."""
+        """(low, high) between which data can lie, by the sign of those observed and by the domain of the prior."""
         return limits(self.observations.values, None if self.prior is None else self.prior.t_domain)
 
     def _central(self, level: float) -> tuple[Array, Array]:
-        """The central `level` of the posterior."""
+        """(low, high), full shape: quantiles of the posterior with probability `level` between them, half on each side
+        of the median.
+        """
         obs, where = self.observations, np.argwhere(~self.observations.mask)
         ends = self._draws().quantile_at(where, ((1 - level) / 2, (1 + level) / 2))
         low, high = np.clip(ends, *self._limits())

@@ -124,7 +124,7 @@ def _completion(arrays: dict[str, Array], meta: dict[str, Any], prior: Numerical
 
 
 def _try_out(done: Completion) -> None:
-    """Use it once: parts that do not go together show now, not when someone relies on them."""
+    """Use it once, so that a file whose parts do not fit together is refused when it is read, not when it is used."""
     obs = done.observations
     corners = np.array([np.zeros(obs.ndim, dtype=np.intp), np.array(obs.shape) - 1])
     if not np.isfinite(done.at(corners)).all():

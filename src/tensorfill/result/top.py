@@ -89,20 +89,22 @@ def _rows(done: Completion, n: int, at: ArrayLike | None) -> Array:
         msg = f"at must be whole numbers (rows, {len(others)}), a column for each other mode; got shape {rows.shape}, "
         msg += f"dtype {rows.dtype}."
         raise ValueError(msg)
-    if ((rows < 0) | (rows >= lengths)).any():
-        msg = f"at must lie inside the lengths {tuple(int(i) for i in lengths)} of the other modes."
+    outside = np.flatnonzero(((rows < 0) | (rows >= lengths)).any(axis=1))
+    if outside.size:
+        first = tuple(int(i) for i in rows[outside[0]])
+        msg = f"at must lie inside the lengths {tuple(int(i) for i in lengths)} of the other modes; got {first} in row "
+        msg += f"{int(outside[0])}."
         raise ValueError(msg)
     return rows
 
 
 def _coordinates(n: int, rows: Array, length: int) -> Array:
     """All entries along mode n of the rows, (rows x length, N)."""
-    full = np.insert(np.repeat(rows, length, axis=0), n, np.tile(np.arange(length), len(rows)), axis=1)
-    return full
+    return np.insert(np.repeat(rows, length, axis=0), n, np.tile(np.arange(length), len(rows)), axis=1)
 
 
 def _estimates(done: Completion, n: int, rows: Array) -> Array:
-    """(rows, I_n)."""
+    """The estimate at all entries along mode n of these rows (rows, N - 1): (rows, I_n)."""
     answer, length = done.answer, done.observations.shape[n]
     if not (isinstance(answer, Factors) and isinstance(answer.model, CP)):
         return answer.at(_coordinates(n, rows, length)).reshape(len(rows), length)
@@ -127,7 +129,7 @@ class Known:
 
     starts: Array
     indices: Array
-    which: Array  # of every row asked for, where it is here: rows may be asked for twice
+    which: Array  # for every row asked for its number here, where rows that were asked for twice are once
 
     def leave_out(self, X: Array, first: int) -> Array:
         """X (rows, I_n), of the rows from `first` on, with -inf where something is known."""
@@ -141,6 +143,7 @@ class Known:
 
 
 def _known(done: Completion, n: int, rows: Array) -> Known:
+    """What is known along mode n in these rows (rows, N - 1)."""
     obs = done.observations
     different, which = np.unique(rows, axis=0, return_inverse=True)
     if isinstance(obs, Extract):

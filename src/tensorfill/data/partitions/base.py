@@ -1,9 +1,9 @@
-"""Partitions: observations in blocks, wherever they live.
+"""Partitions: observations in blocks, in memory, on disk or with the workers of a Dask cluster.
 
 Design: whatever is done to all observations is a function of one block; partial results are added in the order of the
-blocks. There is one copy of the observations for each mode that was asked for, sorted along it and cut between its
-rows, so that a block owns its rows: only the factors of the other modes are the same for all blocks. Nothing else in
-the package knows where a block lives.
+blocks. There is one copy of the observations for each mode that is worked on, sorted along it and cut between its rows.
+So a block owns some rows of that mode's factor, and only the factors of the other modes are shared by all blocks.
+Nothing else in the package knows where a block is stored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Work = Callable[["Block", Any, Any], tuple[Any, Any]]
 
 
 class Sized:
-    """Tells how much memory its arrays take: a scheduler moves what is small to what is large, and must know."""
+    """Reports how much memory its arrays take, so that a scheduler can move the smaller of two things to the larger."""
 
     def __sizeof__(self) -> int:
         return 200 + sum(_bytes(value) for value in vars(self).values())
@@ -121,7 +121,9 @@ class Partitions(ABC):
         return [A[a:b] for a, b in itertools.pairwise(edges)]
 
     def in_units(self, shift: float, spread: float) -> Self:
-        """The same in another unit, told in the one they are in: for priors that have no zero of their own."""
+        """The same observations with values (t - shift) / spread, t being those of the present unit: for priors in
+        which zero has no special meaning.
+        """
         held = self.held
         if held is not None:
             held = replace(held, values=(held.values.astype(np.float64) - shift) / spread)
@@ -140,10 +142,11 @@ class Partitions(ABC):
         keep: bool = False,
         batch: Batch | None = None,
     ) -> tuple[Any, list[Any]]:
-        """`work` on every block of the copy along `mode`: (the sum of the first results, all of the second).
+        """Call work(block, shared, own[k]) for every block k of the copy along `mode`: (sum of the first results, list
+        of the second ones).
 
-        With `keep` the second results stay where their blocks are, and handles of them come back, which may be given
-        as `own` again, alone or in tuples. With `batch` every block is what it has of that batch.
+        With `keep` the second results stay where their blocks are, and handles of them are returned, which may be given
+        as `own` again, alone or in tuples. With `batch`, only the observations of that batch are in each block.
         """
 
     def place(self, mode: int, A: Array) -> list[Any]:
@@ -151,25 +154,25 @@ class Partitions(ABC):
         return self.own(mode, A)
 
     def fetch(self, handles: Sequence[Any]) -> list[Any]:
-        """What handles stand for."""
+        """The arrays that these handles refer to."""
         return list(handles)
 
     def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
-        """The handles, of what outlives the loss of one place."""
+        """Handles of the same arrays, stored so that they survive the loss of one worker."""
         return handles
 
     @property
     def room(self) -> float:
-        """Bytes that the smallest place with blocks has; inf where it is this process."""
+        """Memory, in bytes, of the smallest worker that holds blocks; inf where blocks are in this process."""
         return math.inf
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what the blocks take."""
+        """Free the memory or disk space of the blocks."""
 
     @abstractmethod
     def settle(self) -> None:
-        """Keep no more than is needed to look up what is known."""
+        """After a fit: keep only the copy that is needed to look up known entries."""
 
     def entries(self) -> Iterator[tuple[Array, Array]]:
         """(coordinates (n, N), values (n,)) of all that is known, those set aside at the end."""
@@ -178,8 +181,8 @@ class Partitions(ABC):
             yield self.held.indices, self.held.values
 
     def known_in(self, n: int, rows: Array) -> tuple[Array, Array]:
-        """Of what is known in the rows along mode n, told by their coordinates along all other modes (rows, N - 1):
-        (which row, the index along n).
+        """Known entries in some rows along mode n, which are given by their coordinates along all other modes,
+        (rows, N - 1): (number of the row, index along n), (k,) each.
         """
         lengths = tuple(length for m, length in enumerate(self.shape) if m != n)
         found = self.gather(in_rows, (n, rows, lengths), self.main)[1]
@@ -225,9 +228,9 @@ def cut_rows(counts: Array, size: int) -> list[int]:
     return sorted({0, *(int(i) for i in inner if i < len(counts)), len(counts)})
 
 
-def lots(indices: Array, seed: int) -> NDArray[np.uint64]:
-    """A random number for each coordinate (n, N), uniform over 64 bits: by the coordinates alone, so that the same
-    observations are drawn wherever they live and in whichever order they come.
+def hashed(indices: Array, seed: int) -> NDArray[np.uint64]:
+    """A pseudo-random number for each coordinate (n, N), uniform over 64 bits: (n,). It depends on the coordinates and
+    the seed alone, so that the same observations are drawn wherever they are stored and in whichever order they come.
     """
     out = np.full(len(indices), np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64))
     for n in range(indices.shape[1]):

@@ -1,4 +1,4 @@
-"""Batches: all observations dealt into random parts of about one size, the same ones in every home."""
+"""Batches: all observations divided at random into parts of about one size, the same wherever they are stored."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.partitions.base import Block, Sized, block_of, lots
+from tensorfill.data.partitions.base import Block, Sized, block_of, hashed
 
 Array = NDArray[Any]
 
-SEED = 2**32 + 1  # of `lots`, which no draw has
+SEED = 2**32 + 1  # of `hashed`; no Draw uses it
 
 
 class Batch(NamedTuple):
-    """One of `of` parts."""
+    """Batch `number` of `of` batches."""
 
     number: int
     of: int
@@ -43,7 +43,7 @@ class Shuffled(Sized):
 
 def shuffled(block: Block, batches: int) -> Shuffled:
     """The block in the order of so many batches, to which observations belong by their coordinates alone."""
-    which = (lots(block.coordinates(), SEED) % np.uint64(batches)).astype(np.uint16 if batches < 2**16 else np.int64)
+    which = (hashed(block.coordinates(), SEED) % np.uint64(batches)).astype(np.uint16 if batches < 2**16 else np.int64)
     order = np.argsort(which, kind="stable")
     edges = np.searchsorted(which[order], np.arange(batches + 1))
     weights = None if block.weights is None else block.weights[order]

@@ -30,7 +30,7 @@ Array = NDArray[Any]
 ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
 BLOCKS = 2  # for each thread of the cluster at least, so that all have work
 SMALL = 2**16  # bytes that go along with every task; more goes to a worker once
-KNOCK = 2.0  # seconds
+KNOCK = 2.0  # seconds to wait for a worker to answer
 
 
 class ClusterError(RuntimeError):
@@ -56,17 +56,16 @@ def active_client() -> Any:
 class ClusterPartitions(Partitions):
     """Observations with the workers of a Dask cluster.
 
-    Blocks that follow one another lie with one worker, as many with each as it has threads for: sums of neighbours,
-    which come first, need no wire.
+    Consecutive blocks are with one worker, as many with each as it has threads for, so that most sums of two
+    neighbouring blocks need no transfer.
     """
 
     client: Any = field(default=None, repr=False)
     rows: Sequence[Any] = field(default=(), repr=False)  # futures of Rows
     copies: dict[int, list[Any]] = field(default_factory=dict, repr=False)  # by mode: futures of Blocks
     batches: dict[tuple[int, int], list[Any]] = field(default_factory=dict, repr=False)  # futures of Shuffled
-    spares: WeakKeyDictionary[Any, Any] = field(
-        default_factory=WeakKeyDictionary, repr=False
-    )  # of handles, or how to make them
+    # by handle: another one of a copy at another worker, or a _Recipe to make it again
+    spares: WeakKeyDictionary[Any, Any] = field(default_factory=WeakKeyDictionary, repr=False)
     direct: bool = True  # can workers be talked to without the scheduler in between?
 
     def gather(

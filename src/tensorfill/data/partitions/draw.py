@@ -1,4 +1,4 @@
-"""Which observations are set aside, and which are kept as a sample: one look at each, in whatever order they come."""
+"""Which observations are held out, and which are kept as a sample: decided in one pass, in whatever order they come."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations, check_dims
-from tensorfill.data.partitions.base import lots
+from tensorfill.data.partitions.base import hashed
 from tensorfill.data.partitions.extract import Extract
 
 Array = NDArray[Any]
@@ -41,7 +41,9 @@ class Draw:
 
 
 class Tally:
-    """Looks at all observations once, part by part."""
+    """Statistics of all observations, gathered in one pass, part by part: counts per slice, a digest, and which are
+    held out or kept as a sample.
+    """
 
     def __init__(self, shape: Sequence[int], draw: Draw) -> None:
         self.shape, self.draw = tuple(shape), draw
@@ -52,8 +54,8 @@ class Tally:
 
     def take(self, indices: Array, values: Array, weights: Array | None) -> NDArray[np.bool_]:
         """Look at some observations; which of them belong into blocks, (n,)."""
-        aside = lots(indices, 2 * self.draw.seed + 1) < _threshold(self.draw.held)
-        sample = ~aside & (lots(indices, 2 * self.draw.seed + 2) < _threshold(self.draw.sample))
+        aside = hashed(indices, 2 * self.draw.seed + 1) < _threshold(self.draw.held)
+        sample = ~aside & (hashed(indices, 2 * self.draw.seed + 2) < _threshold(self.draw.sample))
         for chosen, into in ((aside, self.held), (sample, self.kept)):
             if chosen.any():
                 into.append((indices[chosen], values[chosen], None if weights is None else weights[chosen]))
@@ -63,7 +65,7 @@ class Tally:
         bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
         if weights is not None:
             bits = bits ^ (np.ascontiguousarray(weights, dtype=np.float64).view(np.uint64) * np.uint64(3))
-        sums = np.sum((lots(indices, 0) | np.uint64(1)) * (bits + np.uint64(1)), dtype=np.uint64)
+        sums = np.sum((hashed(indices, 0) | np.uint64(1)) * (bits + np.uint64(1)), dtype=np.uint64)
         self.sum = (self.sum + int(sums)) % 2**64
         return ~aside
 
@@ -79,7 +81,7 @@ class Tally:
     def finish(
         self, dims: Sequence[str], labels: Mapping[str, Any], positions: Any = None
     ) -> tuple[Extract, Observations | None, str]:
-        """(a sample that knows about all, those set aside, a name for all of them)."""
+        """(a sample with the statistics of all, the held-out observations or None, a digest of all)."""
         names = check_dims(dims, len(self.shape))
         where, values, weights = _joined(self.kept or self.held, len(self.shape))
         extract = Extract(

@@ -51,7 +51,9 @@ class Extract(Observations):
         return tuple(count > 0 for count in self.counts)
 
     def empty_slices(self) -> list[tuple[int, int]]:
-        """As ever; but labels come from rows, and a slice that has one has an observation, if perhaps one set aside."""
+        """As of Observations, without modes that have labels: labels come from rows, so that each of them has an
+        observation, though perhaps one that is held out.
+        """
         return [(n, i) for n, i in super().empty_slices() if self.dims[n] not in self.labels]
 
     @property

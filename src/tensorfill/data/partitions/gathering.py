@@ -1,4 +1,4 @@
-"""Pieces with the workers of a Dask cluster: their labels are numbered here, their rows there."""
+"""Pieces with the workers of a Dask cluster: labels are numbered in this process, rows on the workers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tensorfill.data.partitions import tasks
 from tensorfill.data.partitions.base import BLOCK
 from tensorfill.data.partitions.cluster import BLOCKS, ClusterPartitions, reachable
-from tensorfill.data.partitions.disk import ask_lengths, check_length
 from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.filling import ask_lengths, check_length
 from tensorfill.data.partitions.labels import Numbering
 from tensorfill.data.partitions.pieces import Piece
 

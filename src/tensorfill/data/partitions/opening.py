@@ -17,20 +17,12 @@ from tensorfill.data.memory import budget
 from tensorfill.data.observations import Observations
 from tensorfill.data.partitions.base import Partitions, sorted_order
 from tensorfill.data.partitions.cluster import active_client
-from tensorfill.data.partitions.disk import Filled, Tell, fill, refuse_repeats
+from tensorfill.data.partitions.disk import Tell, refuse_repeats
 from tensorfill.data.partitions.draw import Draw
+from tensorfill.data.partitions.filling import Filled, fill
 from tensorfill.data.partitions.gathering import on_cluster
-from tensorfill.data.partitions.pieces import (
-    Columns,
-    Piece,
-    dense_piece,
-    files_of,
-    from_arrow,
-    in_pieces,
-    is_table,
-    path_like,
-    pieces_of,
-)
+from tensorfill.data.partitions.paths import files_of, in_pieces, is_table, path_like
+from tensorfill.data.partitions.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
 from tensorfill.data.partitions.tasks import read_chunk, read_file, read_frame
 from tensorfill.data.sources import FrameSource
 
@@ -62,28 +54,9 @@ def opened(
     columns = None if value is None else _columns(dims, value, weights)
     kind = type(data).__module__.split(".")[0]
     if path_like(data):
-        if columns is None and not in_pieces(data):
-            return None  # a picture, say: `observe` says how to read it
-        files = files_of(data)
-        if columns is None and any(is_table(f) for f in files):
-            msg = f'the columns of {files[0]} must be named: complete(..., dims=["user", "item"], value="stars").'
-            raise ValueError(msg)
-        client = active_client()
-        if client is not None:
-            pieces = [client.submit(read_file, os.path.abspath(f), columns, pure=False) for f in files]
-            return _with_workers(client, pieces, columns, dims, draw, large)
-        return _made(_file_pieces(files, columns), columns, dims, draw, tell, large)
+        return _from_files(data, columns, dims, draw, tell, large)
     if kind == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"):
-        if columns is None:
-            msg = 'the columns of a Dask table must be named: complete(table, dims=["user", "item"], value="stars").'
-            raise ValueError(msg)
-        columns.check([str(c) for c in data.columns])
-        client = active_client()
-        if client is not None:
-            tables = client.compute(data.to_delayed())
-            pieces = [client.submit(read_frame, table, columns, pure=False) for table in tables]
-            return _with_workers(client, pieces, columns, dims, draw, large)
-        return _made(_frame_pieces(data, columns), columns, dims, draw, tell, large)
+        return _from_dask_table(data, columns, dims, draw, tell, large)
     if columns is not None and kind == "pandas":
         from tensorfill.data.frames import from_pandas
 
@@ -101,20 +74,63 @@ def opened(
     return None
 
 
+def _from_files(
+    data: Any,
+    columns: Columns | None,
+    dims: Sequence[str] | None,
+    draw: Draw | None,
+    tell: Tell | None,
+    large: int,
+) -> Observations | Partitions | None:
+    """Files that can be read in pieces; None for others, such as a picture: `observe` says how to read these."""
+    if columns is None and not in_pieces(data):
+        return None
+    files = files_of(data)
+    if columns is None and any(is_table(f) for f in files):
+        msg = f'the columns of {files[0]} must be named: complete(..., dims=["user", "item"], value="stars").'
+        raise ValueError(msg)
+    client = active_client()
+    if client is not None:
+        pieces = [client.submit(read_file, os.path.abspath(f), columns, pure=False) for f in files]
+        return _with_workers(client, pieces, columns, dims, draw, large)
+    return _made(_file_pieces(files, columns), columns, dims, draw, tell, large)
+
+
+def _from_dask_table(
+    table: Any,
+    columns: Columns | None,
+    dims: Sequence[str] | None,
+    draw: Draw | None,
+    tell: Tell | None,
+    large: int,
+) -> Observations | Partitions:
+    """A Dask table, read by the workers of a cluster if one is in use."""
+    if columns is None:
+        msg = 'the columns of a Dask table must be named: complete(table, dims=["user", "item"], value="stars").'
+        raise ValueError(msg)
+    columns.check([str(c) for c in table.columns])
+    client = active_client()
+    if client is not None:
+        parts = client.compute(table.to_delayed())
+        pieces = [client.submit(read_frame, part, columns, pure=False) for part in parts]
+        return _with_workers(client, pieces, columns, dims, draw, large)
+    return _made(_frame_pieces(table, columns), columns, dims, draw, tell, large)
+
+
 def _columns(dims: Sequence[str] | None, value: str, weights: Any) -> Columns:
-    several = isinstance(dims, Sequence) and not isinstance(dims, str | bytes)
-    if not several or len(dims) < 2 or not all(isinstance(d, str) for d in dims):  # type: ignore[arg-type, union-attr]
+    own = tuple(dims) if isinstance(dims, Sequence) and not isinstance(dims, str | bytes) else ()
+    if len(own) < 2 or not all(isinstance(d, str) for d in own):
         msg = f'dims must name two columns or more, as in dims=["user", "item"]; got {dims!r}.'
         raise ValueError(msg)
     for name, given in (("value", value), ("weights", weights)):
         if given is not None and not isinstance(given, str):
             msg = f"{name} of a table must be the name of a column; got {type(given).__name__}."
             raise TypeError(msg)
-    names = [*dims, value, *([] if weights is None else [weights])]  # type: ignore[misc]
-    if len(set(names)) < len(names):
-        msg = f"dims, value and weights must be different columns; got {', '.join(names)}."
+    columns = Columns(own, value, weights)
+    if len(set(columns.names)) < len(columns.names):
+        msg = f"dims, value and weights must be different columns; got {', '.join(columns.names)}."
         raise ValueError(msg)
-    return Columns(tuple(dims), value, weights)  # type: ignore[arg-type]
+    return columns
 
 
 def _made(

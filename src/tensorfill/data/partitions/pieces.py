@@ -6,14 +6,11 @@ a few million rows, and none is read before it is asked for.
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from mmap import ACCESS_READ, mmap
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,13 +21,12 @@ from tensorfill.data.formats.base import FileError
 from tensorfill.data.formats.output import naming
 from tensorfill.data.formats.parquet import ask_page
 from tensorfill.data.optional import attempt_import
+from tensorfill.data.partitions.paths import is_table
 from tensorfill.registry import did_you_mean
 
 Array = NDArray[Any]
 
 ROWS = 2**20  # of a piece, about
-TABLES = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz")
-READS = (*TABLES, ".tns", ".npy", ".zarr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,32 +66,6 @@ class Columns:
             if list(there).count(name) > 1:
                 msg = f"it has more than one column {name!r}."
                 raise FileError(msg)
-
-
-def files_of(pattern: Any) -> list[str]:
-    """The files that a pattern, a path, a folder of Parquet files, or a list of any of these means, in order."""
-    if not isinstance(pattern, str | os.PathLike):
-        return [f for p in pattern for f in files_of(p)]
-    text = os.fspath(pattern)
-    if os.path.isdir(text) and not text.rstrip("/").endswith(".zarr"):
-        found = sorted(glob.glob(os.path.join(glob.escape(text), "**", "*.parquet"), recursive=True))
-        kind = "the folder holds no .parquet file"
-    else:
-        found = [text] if os.path.exists(text) else sorted(glob.glob(text, recursive=True))
-        kind = "no file has such a name"
-    if not found:
-        msg = f"cannot read {text}: {kind}."
-        raise FileError(msg)
-    strange = [f for f in found if not f.lower().endswith(READS)]
-    if strange:
-        msg = f"cannot read {strange[0]} in pieces: its name must end in one of {' '.join(READS)}."
-        raise ValueError(msg)
-    return found
-
-
-def is_table(path: str) -> bool:
-    """Is it a table, whose columns must be named?"""
-    return path.lower().endswith(TABLES)
 
 
 def rows_of(files: Sequence[str]) -> int | None:
@@ -299,21 +269,3 @@ def dense_piece(part: Array, corner: Sequence[int]) -> Iterator[Piece]:
         except ValueError as error:
             raise FileError(str(error)) from error
         yield Piece([(None, w + c) for w, c in zip(where, corner, strict=True)], part[known].astype(np.float64))
-
-
-def path_like(data: Any) -> bool:
-    """Does this name files?"""
-    if isinstance(data, str | Path):
-        return True
-    return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(x, str | Path) for x in data)
-
-
-def in_pieces(pattern: Any) -> bool:
-    """Does it name files that can be read in pieces, by their endings?"""
-    names = [pattern] if isinstance(pattern, str | Path) else pattern
-    return all(_folder(name) or os.fspath(name).lower().endswith(READS) for name in names)
-
-
-def _folder(name: Any) -> bool:
-    """Is it a folder of Parquet files, somewhere below? A store or a series of pictures may be a folder, too."""
-    return os.path.isdir(name) and next(Path(name).rglob("*.parquet"), None) is not None

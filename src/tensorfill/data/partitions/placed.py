@@ -1,6 +1,6 @@
-"""Placed: a factor whose rows lie with the blocks that own them, for a mode too long to be held in one place.
+"""Placed: a factor whose rows are stored with the blocks that own them, for a mode too long for one machine's memory.
 
-Solvers treat it as an array: what they do entry by entry is done where the rows are. `np.asarray` brings them here.
+Solvers treat it as an array: what they do entry by entry is done where the rows are. `np.asarray` fetches all rows.
 """
 
 from __future__ import annotations

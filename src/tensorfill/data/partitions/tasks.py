@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tensorfill.data.partitions.base import Block, Work, make_block, sorted_order
 from tensorfill.data.partitions.batches import Batch, Shuffled
-from tensorfill.data.partitions.disk import check_piece, refuse_repeats
+from tensorfill.data.partitions.disk import refuse_repeats
 from tensorfill.data.partitions.draw import Draw, Tally
+from tensorfill.data.partitions.filling import check_piece
 from tensorfill.data.partitions.labels import Numbering
 from tensorfill.data.partitions.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
 
@@ -101,8 +102,11 @@ def joined(parts: Sequence[Rows], mode: int, first: int, last: int, dims: Sequen
 
 
 def apply(work: Work, block: Block | Shuffled, shared: Any, own: Any, batch: Batch | None) -> tuple[Any, Any]:
-    """The work on a block, or on what it has of a batch."""
-    return work(block if isinstance(block, Block) else block.batch(batch.number), shared, own)  # type: ignore[union-attr]
+    """The work on a block, or on those of its observations that belong to a batch."""
+    if isinstance(block, Shuffled):
+        assert batch is not None
+        block = block.batch(batch.number)
+    return work(block, shared, own)
 
 
 def same(what: Any) -> Any:
