@@ -7,10 +7,11 @@ from scipy.optimize import lsq_linear
 
 import tensorfill as tfl
 from tensorfill.numerical.base import PRIORS
-from tensorfill.solvers import rows as rows_module
+from tensorfill.solvers import rowsystems
+from tensorfill.solvers.balance import even_scales
 from tensorfill.solvers.curvature import curvature, expand
 from tensorfill.solvers.newton import careful_sweep
-from tensorfill.solvers.rows import Rows, even_scales, rows_of
+from tensorfill.solvers.rows import Rows, rows_of
 
 TIES = {
     "none": None,
@@ -96,7 +97,7 @@ def test_conjugate_gradients_agree_with_bands(tie, monkeypatch):
     problem, factors = tied_problem("normal", tie)
     c = problem.prior.curv(problem.t, problem.t) * problem.w
     exact = rows_of(problem).solve(factors, 0, problem.t, c)
-    monkeypatch.setattr(rows_module, "WIDEST", -1)
+    monkeypatch.setattr(rowsystems, "WIDEST", -1)
     np.testing.assert_allclose(rows_of(problem).solve(factors, 0, problem.t, c), exact, rtol=1e-5, atol=1e-7)
 
 
@@ -146,7 +147,7 @@ def test_even_scales_have_the_least_sum(rng):
 def test_bounded_rows_are_bounded_least_squares(tie):
     problem, factors = tied_problem("normal", tie, weighted=False)
     ties = rows_of(problem).ties[0]
-    bounded = rows_module.Ties(ties.Q, 0.0, 0.5)
+    bounded = rowsystems.Ties(ties.Q, 0.0, 0.5)
     rows = Rows(rows_of(problem).entries, (bounded, *rows_of(problem).ties[1:]))
     got = rows.solve([np.clip(factors[0], 0, 0.5), *factors[1:]], 0, problem.t - 0.5, np.ones_like(problem.t))
     obs = problem.observations
@@ -164,7 +165,7 @@ def test_bounded_rows_are_bounded_least_squares(tie):
 
 def test_tied_and_bounded_rows_get_no_worse():
     problem, factors = tied_problem("normal", "differences")
-    ties = rows_module.Ties(rows_of(problem).ties[0].Q, 0.0, 0.6)
+    ties = rowsystems.Ties(rows_of(problem).ties[0].Q, 0.0, 0.6)
     rows = Rows(rows_of(problem).entries, (ties, *rows_of(problem).ties[1:]))
     start = [np.clip(factors[0], 0.0, 0.6), *factors[1:]]
     A = rows.solve(start, 0, problem.t, problem.prior.curv(problem.t, problem.t) * problem.w)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand
-from tensorfill.solvers.gibbs_data import beside
+from tensorfill.solvers.gibbs_data import interleaved
 from tensorfill.solvers.newton import damped
-from tensorfill.solvers.rows import Rows, factorised, model_value, not_matrix, rows_of, too_large
+from tensorfill.solvers.rows import Rows, not_matrix, rows_of, too_large
+from tensorfill.solvers.rowsystems import factorised, model_value
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -72,7 +73,7 @@ class ADMM(Solver):
             rest = _rest(problem, n)
             with np.errstate(all="ignore"):
                 g, c = expand(problem, x, rows.entries.threads)
-                z, c = beside(x - g / c, c)
+                z, c = interleaved(x - g / c, c)
                 if rest is None:
                     new = rows.solve(A, n, z, c)
                 else:

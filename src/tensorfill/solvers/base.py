@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from tensorfill.problem import Problem
 
 Array = NDArray[Any]
-SEARCH = 0.25  # of a time limit, for what is looked for before the first iteration
+SEARCH = 0.25  # share of a time limit for a search before the first iteration, such as that for a step size
 _searched: ContextVar[float] = ContextVar("searched", default=math.inf)
 
 
 @contextmanager
 def beginning(seconds: float | None) -> Iterator[None]:
-    """Inside, a first state is made, for a run that may take so long."""
+    """Context in which the first state of a run with this time limit is made; `searched_enough` asks about it."""
     token = _searched.set(math.inf if seconds is None else time.monotonic() + SEARCH * seconds)
     try:
         yield
@@ -92,11 +92,13 @@ class Solver(Settings):
     only_cp: ClassVar[bool] = False  # is it for CP models alone?
 
     def refuses(self, problem: Problem) -> str | None:
-        """What stands in the way, as a sentence without its full stop; None if nothing does."""
+        """Why this solver cannot solve the problem, as a sentence without its full stop; None if it can. Subclasses
+        override it; callers use `refused`.
+        """
         return None
 
     def refused(self, problem: Problem) -> str | None:
-        """The same, with what follows from the class alone."""
+        """As `refuses`, after the check for the kind of model that all solvers share."""
         if self.only_cp and problem.model != "cp":
             return f"it solves for the rows of CP factors, and this is a {problem.model} model"
         return self.refuses(problem)

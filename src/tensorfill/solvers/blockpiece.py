@@ -1,4 +1,4 @@
-"""What a block does in a second-order sweep: its rows are solved where their observations live.
+"""What a block does in a second-order sweep: its rows are solved where their observations are stored.
 
 A block is sent the rows that it owns and the factors of all other modes, and sends the new rows back; where an
 inter-element prior ties rows together, their normal equations. Threads own ranges of rows, and go through them in
@@ -19,8 +19,9 @@ from tensorfill.data.partitions import Block
 from tensorfill.data.partitions.base import Sized, cut_rows
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.curvature import curvature
+from tensorfill.solvers.damping import damped_steps
 from tensorfill.solvers.gibbs_data import SLAB, available_threads, in_threads, row_shares
-from tensorfill.solvers.rows import Ties, compiled_loops, solve_apart
+from tensorfill.solvers.rowsystems import RowTerms, compiled_loops, solve_apart
 
 Array = NDArray[Any]
 
@@ -34,7 +35,6 @@ FEW = 0.75
 # Fits to 2 10^6 ratings, counts, and yes or no at rank 32, held-out loss: .203, .2209, .5302 with 4 steps; exactly .205
 # and the same.
 STEPS, STEPS_FROM = 4, 32
-SHRINK, TRIES = 0.3, 12  # of a step that would raise the objective, as in `newton`
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +75,8 @@ class Owned(Sized):
 def solve_block(block: Block, rule: Rule, own: Owned) -> tuple[None, Any]:
     """(nothing, the new rows), or (nothing, (G, h)) where rows are tied."""
     rows, R = own.A.shape
-    own = Owned(
-        np.array(own.A), own.at, np.array(own.q)
-    )  # what was sent is read-only, and compiled loops tell it apart
+    # copies: arrays that were sent are read-only, for which the loops would be compiled a second time
+    own = Owned(np.array(own.A), own.at, np.array(own.q))
     piece = BlockPiece(block, rule, own)
     if rule.tied:
         G, h = np.empty((rows, R, R)), np.empty((rows, R))
@@ -112,13 +111,13 @@ class BlockPiece:
         self.first = np.concatenate([[0], np.cumsum(shape)])[:-1].astype(np.int64)
         self.others = [m for m in range(len(shape)) if m != n]
         self.F = _stacked(rule.factors, own.A)
-        same = rule.at is None
-        self.F_at = self.F if same else _stacked(rule.at, own.at)  # type: ignore[arg-type]
+        self.F_at = self.F if rule.at is None or own.at is None else _stacked(rule.at, own.at)
         self.quadratic = rule.prior.location and rule.prior.canonical  # then z = t, whatever x
         self.along = self.F.copy() if rule.damped and not rule.tied else self.F
         self.nothing = np.empty((len(self.F), 0))
 
     def data(self, part: slice) -> tuple[Array, Array | None]:
+        """(values in the unit of the fit, weights or None) of some observations, (n,) each."""
         t = (self.block.values[part].astype(np.float64) - self.rule.shift) / self.rule.spread
         return t, None if self.block.weights is None else self.block.weights[part]
 
@@ -127,7 +126,7 @@ class BlockPiece:
         return self.block.indices[part] + self.first
 
     def _expanded(self, places: Array, part: slice) -> tuple[Array, Array]:
-        """z and c of the quadratic model."""
+        """z and c of the quadratic model sum c/2 (z - x)^2 at some observations, (n,) each."""
         t, w = self.data(part)
         prior = self.rule.prior
         if self.quadratic:
@@ -152,6 +151,7 @@ class BlockPiece:
         return places, z, c
 
     def predict(self, F: Array, places: Array) -> Array:
+        """The model with stacked factors F (sum of I_n, R) at rows `places` (n, N) of the stack: (n,)."""
         x = np.empty(len(places))
         loops().predict(F, places, x)
         return x
@@ -215,21 +215,12 @@ class BlockPiece:
             data = np.bincount(row, nll if w is None else nll * w, minlength=b - a)
             return data + 0.5 * q * np.einsum("ir,ir->i", B, B)
 
-        step = np.ones(b - a)
-        before = cost(np.zeros(b - a))
-        for _ in range(TRIES):
-            worse = ~(cost(step) <= before)
-            if not worse.any():
-                break
-            step = np.where(worse, SHRINK * step, step)
-        else:
-            step = np.where(~(cost(step) <= before), 0.0, step)
-        return A + step[:, None] * D
+        return A + damped_steps(cost, b - a)[:, None] * D
 
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """What `solve_apart` asks of ties."""
+    """Bounds and diagonal of Q for rows that are not tied to one another: see `RowTerms`."""
 
     diagonal: Array
     low: float
@@ -244,15 +235,17 @@ def _stacked(factors: Sequence[Array | None], own: Array) -> Array:
     return np.concatenate([own if A is None else A for A in factors])
 
 
-def by_steps(R: int, ties: Apart | Ties) -> bool:
-    """Are rows led towards their minimum, and not set there?"""
+def by_steps(R: int, ties: RowTerms) -> bool:
+    """Are rows of this rank moved towards their minimum by a few steps, instead of solved for exactly?"""
     return STEPS > 0 and R >= STEPS_FROM and not ties.bounded
 
 
-def solved(ties: Apart | Ties, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int) -> None:
-    """Rows `part` of `out` by their equations; A and out are of all rows, G and h of these."""
+def solved(ties: RowTerms, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int) -> None:
+    """Solve for the rows `part` of `out` (I, R), in place, from A (I, R). Normal equations of these rows alone:
+    G (rows, R, R) and h (rows, R).
+    """
     if not by_steps(A.shape[1], ties):
-        solve_apart(ties, G, h, part, A, out, threads)  # type: ignore[arg-type]
+        solve_apart(ties, G, h, part, A, out, threads)
         return
     q, A, out = ties.diagonal[part], A[part], out[part]
 

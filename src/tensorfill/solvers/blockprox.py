@@ -78,9 +78,8 @@ class BlockProx(Solver):
         trial[n] = ahead
         smooth, G = problem.value_and_grad_mode(trial, n)
         if L <= 0:
-            L = float(np.linalg.norm(G)) / max(float(np.linalg.norm(factors[n])), 1e-30) + float(
-                np.finfo(np.float32).tiny
-            )
+            L = float(np.linalg.norm(G)) / max(float(np.linalg.norm(factors[n])), 1e-30)
+            L += float(np.finfo(np.float32).tiny)
         slack = 10 * np.finfo(problem.dtype).eps * abs(smooth)
         for _ in range(60):
             A = self._prox(problem, ahead - (G / G.dtype.type(L)), n, 1.0 / L)

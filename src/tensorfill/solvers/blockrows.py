@@ -1,4 +1,4 @@
-"""Second-order sweeps over observations in blocks: the rows of a mode are solved where their observations live.
+"""Second-order sweeps over observations in blocks: the rows of a mode are solved where their observations are stored.
 
 A block along mode n owns its rows: it is sent them and the factors of all other modes, and sends the new rows back.
 Where an inter-element prior ties rows together it sends their normal equations instead, which are solved here.
@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.partitioned import Partitioned
-from tensorfill.solvers.blockpiece import SHRINK, TRIES, Owned, Rule, solve_block
+from tensorfill.solvers.balance import balanced
+from tensorfill.solvers.blockpiece import Owned, Rule, solve_block
 from tensorfill.solvers.curvature import FLAT, curvature
-from tensorfill.solvers.rows import Rows, Ties, solve_tied, ties_of
+from tensorfill.solvers.damping import SHRINK, TRIES
+from tensorfill.solvers.rows import ties_of
+from tensorfill.solvers.rowsystems import Ties, solve_tied
 
 Array = NDArray[Any]
 
@@ -51,10 +54,10 @@ class BlockRows:
         return self._balanced(problem, A)
 
     def _balanced(self, problem: Partitioned, A: Sequence[Array]) -> list[Array]:
-        even = Rows(None, self.ties).balanced(A)  # type: ignore[arg-type]  # which reads the ties alone
-        return [a.astype(problem.dtype) for a in even]
+        return [a.astype(problem.dtype) for a in balanced(self.ties, A)]
 
     def _wide(self, problem: Partitioned, factors: Sequence[Array]) -> list[Array]:
+        """The factors in float64, in which all systems are solved."""
         return [np.asarray(a, dtype=np.float64) for a in factors]
 
     def _rule(

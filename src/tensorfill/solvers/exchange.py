@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from tensorfill.solvers.curvature import expand
 from tensorfill.solvers.gibbs_data import SLAB, in_threads
-from tensorfill.solvers.rows import Rows, compiled_loops
+from tensorfill.solvers.rows import Rows
+from tensorfill.solvers.rowsystems import compiled_loops
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem

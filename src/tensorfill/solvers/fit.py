@@ -27,6 +27,7 @@ Array = NDArray[Any]
 RESTARTS = 2  # further starts where the only one ended worse than the mean of the data
 ASTRAY = 3.0  # times the spread of the data: an error above means that the start was a bad one
 ENDED_EARLY = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME)  # ends of one fit that end the whole run
+Scored = tuple[float, int, Outcome]  # (score of a start, its number, its outcome): the least is the best
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +106,7 @@ def solve(
     name = f"{train.fingerprint()} {solver!r} {_name_of(init)} {seed} {held_out}"
     stopping = stopping or Stopping()
     stopping = stopping if solver.settles else dataclasses.replace(stopping, tol=0.0)
-    outcomes: list[tuple[float, int, Outcome]] = []
+    outcomes: list[Scored] = []
     spent = 0.0
     for rng in start_rngs:
         fit = Fit(train, solver, initial_factors(train, init, rng), aside)
@@ -119,30 +120,17 @@ def solve(
             resume=resume,
             fingerprint=name,
         )
-        outcomes.append((_rank(fit, outcome), len(outcomes), outcome))
+        outcomes.append((_score(fit, outcome), len(outcomes), outcome))
         spent += outcome.history.rows[-1].seconds
-        short = outcome.status is Status.ITERATIONS  # where it would lead is not known yet
-        if outcome.status in ENDED_EARLY or (
-            len(outcomes) >= starts and (short or not _astray(train, outcomes, aside))
-        ):
+        if outcome.status in ENDED_EARLY or (len(outcomes) >= starts and not _start_again(train, outcomes, aside)):
             break
     score, _, best = min(outcomes, key=lambda o: o[:2])
-    settings = {
-        "solver": {"name": solver.name, **dataclasses.asdict(solver)},
-        "model": problem.model,
-        "rank": problem.rank,
-        "interelement": {str(n): p.settings() for n, p in problem.modes},
-        "init": init if isinstance(init, str) else "given",
-        "starts": starts,
-        "held_out": held_out,
-        "seed": seed,
-    }
     return Completion(
         observations=problem.observations,
         method=solver.name,
         status=outcome.status if outcome.status in ENDED_EARLY else best.status,
         history=best.history,
-        settings=settings,
+        settings=_settings(problem, solver, init) | {"starts": starts, "held_out": held_out, "seed": seed},
         answer=Factors(problem.model_of(best.state.factors), problem.prior),
         problem=problem,
         held_out=score if aside is not None else np.nan,
@@ -150,8 +138,23 @@ def solve(
     )
 
 
-def _astray(problem: Problem, outcomes: Sequence[tuple[float, int, Outcome]], aside: Observations | None) -> bool:
-    """Is the best so far worse than the mean of the data would be? From some starts the objective hardly falls."""
+def _settings(problem: Problem, solver: Solver, init: str | Sequence[Array]) -> dict[str, Any]:
+    """What was minimised and how, for `Completion.settings`."""
+    return {
+        "solver": {"name": solver.name, **dataclasses.asdict(solver)},
+        "model": problem.model,
+        "rank": problem.rank,
+        "interelement": {str(n): p.settings() for n, p in problem.modes},
+        "init": init if isinstance(init, str) else "given",
+    }
+
+
+def _start_again(problem: Problem, outcomes: Sequence[Scored], aside: Observations | None) -> bool:
+    """Is the best so far worse than the mean of the data would be? From some starts the objective hardly falls. Not
+    where the last run was cut off by its limit of iterations: where it would have led is not known.
+    """
+    if outcomes[-1][2].status is Status.ITERATIONS:
+        return False
     factors, obs = min(outcomes, key=lambda o: o[:2])[2].state.factors, aside or problem.observations
     spread = float(np.std(problem.observations.values, dtype=np.float64))
     with np.errstate(all="ignore"):
@@ -181,14 +184,16 @@ def _check(
 
 
 def _name_of(init: str | Sequence[Array]) -> str:
-    """The start in a fingerprint: its name, or a short name for the factors given."""
+    """The start in a fingerprint: its name, or a hash of the factors given."""
     if isinstance(init, str):
         return init
     return hashlib.sha256(b"".join(np.ascontiguousarray(A).tobytes() for A in init)).hexdigest()[:16]
 
 
-def _rank(fit: Fit, outcome: Outcome) -> float:
-    """What starts are compared by: held-out error, or the objective on all entries (a batch knows only its own)."""
+def _score(fit: Fit, outcome: Outcome) -> float:
+    """What starts are compared by: held-out error, or the objective on all entries (a stochastic solver reports that of
+    its last batch alone).
+    """
     factors = outcome.state.factors
     score = fit.problem.value(factors) if fit.held_out is None else mean_loss(fit.problem, factors, fit.held_out)
     return score if np.isfinite(score) else np.inf

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-from tensorfill.solvers.gibbs_data import Entries, RowPrior, beside
+from tensorfill.solvers.gibbs_data import Entries, RowPrior, interleaved
 from tensorfill.solvers.gibbs_likelihood import Likelihood
 from tensorfill.solvers.gibbs_prior import RATIOS, ColumnPrior
 
@@ -148,7 +148,7 @@ class Gibbs:
             state = self._afresh(state, rng)
         likelihood = self._serving(state.numbers["k"])
         numbers, z, w = likelihood.augment(state.arrays["x"], dict(state.numbers), rng)
-        chain, (z, w) = self.chain(state), beside(z, w)
+        chain, (z, w) = self.chain(state), interleaved(z, w)
         for n in self.sequence:
             mean = self.draw_mode(chain, n, z, w, rng)
         x = self.entries.predict(chain.F)

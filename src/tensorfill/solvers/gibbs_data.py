@@ -106,8 +106,10 @@ class Entries:
         return max(1, min(self.threads, self.nnz * work // WORTH))
 
 
-def beside(z: Array, w: Array) -> tuple[Array, Array]:
-    """The same (nnz,) numbers, each z next to its w in memory: rows read them in pairs, from far apart."""
+def interleaved(z: Array, w: Array) -> tuple[Array, Array]:
+    """The same (nnz,) numbers, stored so that each z is next to its w in memory. Loops over rows read both at scattered
+    places, and one access to memory then serves both.
+    """
     both = np.empty((len(z), 2))
     both[:, 0], both[:, 1] = z, w
     return both[:, 0], both[:, 1]

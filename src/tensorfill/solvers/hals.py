@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tensorfill.numerical.continuous import Normal
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.gibbs_data import in_threads
-from tensorfill.solvers.rows import Rows, compiled_loops, not_quadratic, rows_of
+from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
+from tensorfill.solvers.rowsystems import compiled_loops
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -46,7 +47,8 @@ class HALS(Solver):
         F = np.concatenate([np.asarray(A, dtype=np.float64) for A in state.factors])
         e = obs.values - rows.entries.predict(F)
         w = np.full(obs.nnz, 1.0) if obs.weights is None else obs.weights.astype(np.float64)
-        w /= problem.prior.sigma**2  # type: ignore[attr-defined]
+        assert isinstance(problem.prior, Normal), "refuses() lets no other prior through"
+        w /= problem.prior.sigma**2
         for n in range(len(problem.shape)):
             self._mode(rows, F, n, w, e)
         swept = rows.balanced([F[rows.entries.part(n)] for n in range(len(problem.shape))])

@@ -1,4 +1,4 @@
-"""Second-order sweeps where the factor of the longest mode never leaves its blocks: only the short modes travel.
+"""Second-order sweeps where the factor of the longest mode stays with its blocks: only those of short modes are sent.
 
 There is one copy of the observations, along the longest mode. Its rows are solved where they are kept. Of every other
 mode each block sends the normal equations that its own observations give, which are added up and solved on the client:
@@ -18,10 +18,12 @@ from tensorfill.data.partitions import Block
 from tensorfill.data.partitions.base import Sized
 from tensorfill.data.partitions.placed import Placed
 from tensorfill.partitioned import Partitioned, placed
-from tensorfill.solvers.blockpiece import PIECE, SHRINK, TRIES, BlockPiece, Owned, Rule, loops, solve_block, solved
+from tensorfill.solvers.balance import even_scales, may_rescale
+from tensorfill.solvers.blockpiece import PIECE, BlockPiece, Owned, Rule, loops, solve_block, solved
 from tensorfill.solvers.blockrows import BlockRows
+from tensorfill.solvers.damping import damped_steps
 from tensorfill.solvers.gibbs_data import available_threads, in_threads, row_shares
-from tensorfill.solvers.rows import even_scales, solve_tied
+from tensorfill.solvers.rowsystems import solve_tied
 
 Array = NDArray[Any]
 
@@ -30,9 +32,10 @@ AT_ONCE = 2**25  # numbers of normal equations that a block holds, 256 MB: beyon
 
 @dataclass(frozen=True, eq=False)
 class Short(Sized):
-    """What a block needs to know to help with the rows first ... last of another mode than its own.
+    """What a block needs for its part in the equations of the rows first ... last of another mode than its own.
 
-    `ridge` is of the rows that the block keeps; D (I_n, R) and step (I_n,) are the way of the rows of `mode`, if any.
+    `ridge` is the penalty on the rows that the block keeps; D (I_n, R) are the steps of the rows of `mode` that are
+    tried, and step (I_n,) their lengths, if any.
     """
 
     rule: Rule
@@ -121,9 +124,7 @@ class KeptRows(BlockRows):
         own = _parts(A, at, main)
         R, most = shape[1], max(1, AT_ONCE // shape[1] ** 2)
         if not ties.apart:
-            G, h = self._systems(problem, rule, n, 0, shape[0], own)
-            new = solve_tied(ties, G, h, A[n])
-            return new
+            return solve_tied(ties, *self._systems(problem, rule, n, 0, shape[0], own), A[n])
         new = np.empty(shape)
         for first in range(0, shape[0], most):
             last = min(first + most, shape[0])
@@ -153,19 +154,11 @@ class KeptRows(BlockRows):
             B = A[n] + step[:, None] * D
             return data + 0.5 * q * np.einsum("ir,ir->i", B, B)
 
-        step, before = np.ones(len(D)), cost(np.zeros(len(D)))
-        for _ in range(TRIES):
-            worse = ~(cost(step) <= before)
-            if not worse.any():
-                break
-            step = np.where(worse, SHRINK * step, step)
-        else:
-            step = np.where(~(cost(step) <= before), 0.0, step)
-        return A[n] + step[:, None] * D
+        return A[n] + damped_steps(cost, len(D))[:, None] * D
 
     def _balanced(self, problem: Partitioned, A: Sequence[Any]) -> list[Array]:
         main = problem.partitions.main
-        if any(np.isfinite(end) and end != 0 for ties in self.ties for end in (ties.low, ties.high)):
+        if not may_rescale(self.ties):
             y = np.ones((len(A), A[main].columns))
         else:
             q = [

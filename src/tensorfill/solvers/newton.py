@@ -13,8 +13,9 @@ from tensorfill.interelement.base import InterElementPrior
 from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand, losses
+from tensorfill.solvers.damping import damped_steps
 from tensorfill.solvers.exchange import exchanged, may_exchange
-from tensorfill.solvers.gibbs_data import beside
+from tensorfill.solvers.gibbs_data import interleaved
 from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
 
 if TYPE_CHECKING:
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-SHRINK, TRIES = 0.3, 12  # of a step that would raise the objective
-FIRST = 0.15  # of `extrapolate`, after the first sweep, which leads far; by the tables of `bench solvers`, seeds 0 to 3
-ROUGHLY = 1e-3  # within bounds, of what the first pass over a row gains: the next sweep goes on from there
-MOST_CAREFUL = 16  # sweeps at most until a bold one is tried again
-LOOK, WAIT = 1, 3  # sweeps before better components are first looked for, and between, twice as many after each in vain
+# share of `extrapolate` used after the first sweep, which leads far; by the tables of `bench solvers`, seeds 0 to 3
+FIRST = 0.15
+ROUGHLY = 1e-3  # within bounds, a row is left once a pass gains this share of the first: the next sweep continues it
+MOST_CAREFUL = 16  # careful sweeps at most until a bold one is tried again
+LOOK = 1  # sweeps before better components are first searched for
+WAIT = 3  # sweeps between two searches, doubled after each that finds none
 
 
 @SOLVERS.register("newton")
@@ -72,7 +74,7 @@ class Newton(Solver):
         trials = {name: a for name, a in state.arrays.items() if name[0] == "T"}
         numbers["k"] += 1
         if self.exchange and numbers["k"] > numbers["look"] and may_exchange(problem) and isinstance(sweeps, Sweeps):
-            new, value, trials = self._other(problem, sweeps, state, numbers, rng)
+            new, value, trials = self._exchanged(problem, sweeps, state, numbers, rng)
             if value <= state.value:
                 assert new is not None
                 return State(pack(new, **_previous(new), **trials), numbers, value)
@@ -90,10 +92,12 @@ class Newton(Solver):
         assert new is not None
         return State(pack(new, **_previous(old), **trials), numbers, value)
 
-    def _other(
+    def _exchanged(
         self, problem: Problem, sweeps: Sweeps, state: State, numbers: dict[str, Any], rng: np.random.Generator
     ) -> tuple[list[Array] | None, float, dict[str, Array]]:
-        """A sweep with better components in place of the weakest, and the trials; rarely where none are found."""
+        """(factors after a sweep with better components in place of the weakest, None where none were found; the
+        objective; the trial components). Sets in `numbers` when to search again: less often after a vain search.
+        """
         before = [state.arrays[f"T{n}"] for n in range(len(state.factors))] if "T0" in state.arrays else None
         new, trials = exchanged(problem, sweeps.rows, state.factors, before, rng)
         value = np.inf
@@ -110,7 +114,9 @@ class Newton(Solver):
     def _bold(
         self, problem: Problem, sweeps: Any, state: State, numbers: dict[str, Any]
     ) -> tuple[list[Array] | None, float]:
-        """A sweep from beyond the last one, or from where it ended; the better that lowers the objective."""
+        """(factors, objective) after a sweep that starts from extrapolated factors; if that raises the objective, after
+        one that starts from the present ones.
+        """
         old, beta = state.factors, float(numbers["momentum"])
         if beta > 0 and numbers["k"] > 1:
             ahead = []
@@ -165,7 +171,7 @@ def bold_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[A
     x = rows.entries.predict(np.concatenate(A))
     with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
         g, c = expand(problem, x, rows.entries.threads)
-        z, c = beside(x - g / c, c)
+        z, c = interleaved(x - g / c, c)
         for n in range(len(A)):
             A[n] = rows.solve(A, n, z, c, ROUGHLY)
     return [a.astype(problem.dtype) for a in rows.balanced(A)]
@@ -178,7 +184,7 @@ def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> lis
     for n in range(len(A)):
         with np.errstate(all="ignore"):
             g, c = expand(problem, x, rows.entries.threads)
-            D = rows.solve(A, n, *beside(x - g / c, c)) - A[n]
+            D = rows.solve(A, n, *interleaved(x - g / c, c)) - A[n]
         along = list(A)
         along[n] = D
         dx = rows.entries.predict(np.concatenate(along))
@@ -202,22 +208,15 @@ def damped(
 
     Each row has its own where nothing ties rows together; `rest` is a non-smooth prior, which may.
     """
-    ties, at, I = rows.ties[n], problem.observations.indices[:, n], len(A)  # noqa: E741
-    step = np.ones(I)
+    ties, at, length = rows.ties[n], problem.observations.indices[:, n], len(A)
 
     def cost(step: Array) -> Array:
-        """Of every row, or of all together."""
+        """Of every row by itself, or, where rows are tied, of all rows together, (I_n,)."""
         data = losses(problem, x + step[at] * dx)
         B = A + step[:, None] * D
         if ties.apart and rest is None:
             own = 0.5 * ties.diagonal * np.einsum("ir,ir->i", B, B)
-            return np.bincount(at, data, minlength=I) + own
-        return np.full(I, data.sum() + ties.value(B) + (0.0 if rest is None else rest.value(B)))
+            return np.bincount(at, data, minlength=length) + own
+        return np.full(length, data.sum() + ties.value(B) + (0.0 if rest is None else rest.value(B)))
 
-    before = cost(np.zeros(I))
-    for _ in range(TRIES):
-        worse = ~(cost(step) <= before)
-        if not worse.any():
-            return step
-        step = np.where(worse, SHRINK * step, step)
-    return np.where(~(cost(step) <= before), 0.0, step)
+    return damped_steps(cost, length)

@@ -1,0 +1,208 @@
+"""Systems of the rows of one factor, and their solution: rows one by one, or all at once where a prior ties them.
+
+Every row i has normal equations G_i (R, R) and h_i (R,); Q (I, I) of the inter-element prior ties rows to one another.
+Tied rows are solved by a banded Cholesky where an order of the rows makes Q narrow, else by conjugate gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.solvers.gibbs_data import in_threads
+
+Array = NDArray[Any]
+
+# A ridge towards the present value, as a share of the mean curvature and at least, for directions without data; as in
+# kernels/_newton
+JITTER, NOTHING = 1e-10, 1e-30
+WIDEST = 600  # bands, counted in entries of A; beyond, conjugate gradients are faster and need no memory
+ROOM = 2**25  # doubles that a banded matrix may take
+PASSES = 60  # of coordinate descent over a row
+NEAR = 1e-6  # a move that gains less than this share of the first is the last
+SWEEPS = 10  # over rows that are tied and bounded
+
+
+class RowTerms(Protocol):
+    """What is needed to solve for rows one by one: the diagonal of Q (I,), and the bounds of A's entries."""
+
+    @property
+    def diagonal(self) -> Array: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+    @property
+    def bounded(self) -> bool:
+        """Is an end of the interval finite?"""
+
+
+@dataclass(frozen=True, eq=False)
+class Ties:
+    """A quadratic inter-element prior on one mode: Q (I, I), sparse, and the bounds of A's entries."""
+
+    Q: Any  # CSR
+    low: float
+    high: float
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """(I,)."""
+        return np.asarray(self.Q.diagonal(), dtype=np.float64)
+
+    @cached_property
+    def apart(self) -> bool:
+        """Has every row its own problem?"""
+        return bool(self.Q.nnz == np.count_nonzero(self.diagonal))
+
+    @property
+    def bounded(self) -> bool:
+        """Is an end of the interval finite?"""
+        return bool(np.isfinite(self.low) or np.isfinite(self.high))
+
+    @cached_property
+    def order(self) -> Array:
+        """Rows in an order that keeps tied ones close, (I,)."""
+        from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+        I = self.Q.shape[0]  # noqa: E741
+        better = reverse_cuthill_mckee(self.Q, symmetric_mode=True)
+        return better if _width(self.Q, better) < _width(self.Q, np.arange(I)) else np.arange(I)
+
+    @cached_property
+    def bands(self) -> list[tuple[int, Array]]:
+        """(distance, Q's entries that far below the diagonal (I - distance,)), of the rows in `order`."""
+        P = self.Q[self.order][:, self.order]
+        return [(k, np.asarray(P.diagonal(-k))) for k in range(_width(self.Q, self.order) + 1)]
+
+    def value(self, A: Array) -> float:
+        """1/2 tr(A'QA)."""
+        return 0.5 * float(np.vdot(A, self.Q @ A))
+
+
+def _width(Q: Any, order: Array) -> int:
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    coo = Q.tocoo()
+    return int(np.abs(place[coo.row] - place[coo.col]).max(initial=0))
+
+
+def solve_apart(
+    ties: RowTerms, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int, near: float = NEAR
+) -> None:
+    """Solve for the rows `part` of `out` (I, R), in place and one by one, from A (I, R). Normal equations of these rows
+    alone: G (rows, R, R) and h (rows, R).
+    """
+    q, A, out, loops = ties.diagonal[part], A[part], out[part], compiled_loops()
+
+    def work(a: int, b: int) -> None:
+        if ties.bounded:
+            loops.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, near, A[a:b], out[a:b])
+        else:
+            loops.solve_rows(G[a:b], h[a:b], q[a:b], A[a:b], out[a:b])
+
+    in_threads(work, [len(G) * t // threads for t in range(threads + 1)])
+
+
+def solve_tied(ties: Ties, G: Array, h: Array, A: Array) -> Array:
+    """All rows at once, (I, R), from A (I, R): normal equations G (I, R, R) and h (I, R)."""
+    free = factorised(ties, G)(h, A)
+    if not ties.bounded or (free.min() >= ties.low and free.max() <= ties.high):
+        return free
+    out = np.clip(free, ties.low, ties.high)
+    if not model_value(ties, G, h, out) <= model_value(ties, G, h, A):
+        out = A.astype(np.float64)
+    loops, Q = compiled_loops(), ties.Q
+    for _ in range(SWEEPS):
+        loops.box_sweep(G, h, Q.indptr, Q.indices, Q.data, ties.low, ties.high, 2, out)
+    return out
+
+
+def model_value(ties: Ties, G: Array, h: Array, A: Array) -> float:
+    """The model at A (I, R), less a constant."""
+    out = np.empty(A.shape)
+    compiled_loops().multiply_rows(G, A, out)
+    return 0.5 * float(np.vdot(A, out)) - float(np.vdot(h, A)) + ties.value(A)
+
+
+Solve = Callable[[Array, Array], Array]
+
+
+def factorised(ties: Ties, G: Array, extra: float = 0.0) -> Solve:
+    """A function (h, start) -> A that solves (G + Q + extra) A = h, all (I, R): factorised once where that is exact.
+
+    Directions that neither data nor Q determine stay at `start`.
+    """
+    I, R, _ = G.shape  # noqa: E741
+    near = max(JITTER * float(np.einsum("irr->", G)) / (I * R), NOTHING)
+    width = ties.bands[-1][0] * R
+    if width > WIDEST or (width + 1) * I * R > ROOM:
+        return _gradients(ties, G, extra, near)
+    from scipy.linalg import cho_solve_banded, cholesky_banded
+
+    ab = np.zeros((max(width, R - 1) + 1, I * R))
+    for k, values in ties.bands:
+        ab[k * R, : (I - k) * R] = np.repeat(values, R)
+    compiled_loops().fill_bands(G, ties.order, extra + near, ab)
+    try:
+        L = cholesky_banded(ab, overwrite_ab=True, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:  # a pivot lost to rounding
+        return _gradients(ties, G, extra, near)
+
+    def solve(h: Array, start: Array) -> Array:
+        out, right = np.empty((I, R)), h + near * start
+        out[ties.order] = cho_solve_banded((L, True), right[ties.order].reshape(-1), check_finite=False).reshape(I, R)
+        return out
+
+    return solve
+
+
+def _gradients(ties: Ties, G: Array, extra: float, near: float, most: int = 200, tol: float = 1e-8) -> Solve:
+    """Conjugate gradients from `start`, each row preconditioned by its own system, to a residual of `tol` times h."""
+    loops, own = compiled_loops(), ties.diagonal + extra + near
+
+    def times(V: Array) -> Array:
+        out = np.empty_like(V)
+        loops.multiply_rows(G, V, out)
+        out += ties.Q @ V
+        out += (extra + near) * V
+        return out
+
+    def conditioned(V: Array) -> Array:
+        out = np.empty_like(V)
+        loops.solve_rows(G, V, own, np.zeros_like(V), out)
+        return out
+
+    def solve(h: Array, start: Array) -> Array:
+        A = start.astype(np.float64)
+        r = h + near * A - times(A)
+        v = p = conditioned(r)
+        old, goal = float(np.vdot(r, v)), tol * float(np.linalg.norm(h))
+        for _ in range(most):
+            if not np.linalg.norm(r) > goal:
+                break
+            Mp = times(p)
+            step = old / float(np.vdot(p, Mp))
+            A += step * p
+            r -= step * Mp
+            v = conditioned(r)
+            new = float(np.vdot(r, v))
+            p, old = v + (new / old) * p, new
+        return A
+
+    return solve
+
+
+def compiled_loops() -> Any:
+    """The compiled loops; Numba is imported here, on first use."""
+    from tensorfill.kernels import _newton
+
+    return _newton
