@@ -165,7 +165,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """T (k, ...) with NaN filled; samples without gaps cost nothing."""
         missing = np.isnan(T)
         if not missing.all():
-            # here, where samples still have their own numbers
+            # before samples without gaps are left out, so that errors name samples by their numbers in T
             self._rows.check((T - self.center_) / self.scale_)
         gaps = missing.reshape(len(T), -1).any(axis=1)
         out = np.array(T)
@@ -198,10 +198,9 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         obs = Observations.from_dense(T)
         if T.ndim != 2:
             prior = prior_for(obs, self.prior)
-            level = Units.of_all(obs, scaled=False) if prior.location else None
-            if level is None:
+            if not prior.location:
                 return self.prior
-            self.center_ += level.level[0]
+            self.center_ += Units.of_all(obs, scaled=False).level[0]
             return prior.name if self.prior is None else self.prior
         if not (self.prior is None or self.prior == "normal"):
             return self.prior

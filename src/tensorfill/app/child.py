@@ -1,4 +1,4 @@
-"""A child process as the server sees it: questions with one answer each, and news in between."""
+"""A child process as the server sees it: each question has one answer; the child also sends news of its own accord."""
 
 from __future__ import annotations
 

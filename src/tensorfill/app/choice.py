@@ -72,11 +72,10 @@ def number_or_text(given: float | str | None) -> float | str | None:
 
 def offered() -> dict[str, list[tuple[str, str]]]:
     """Priors and methods to choose from, each with what it is for."""
-    from tensorfill.choose.auto import Auto
+    import tensorfill.choose.auto  # noqa: F401  registers the method `auto`
     from tensorfill.methods import METHODS
     from tensorfill.numerical import PRIORS
 
-    assert Auto.name in METHODS
     priors = [(name, (cls.__doc__ or "").strip().splitlines()[0].rstrip(".")) for name, cls in PRIORS.items()]
     return {"priors": priors, "methods": [(name, cls.use_when) for name, cls in METHODS.items() if name != "auto-best"]}
 

@@ -81,7 +81,7 @@ class Desk:
                     raise
                 loaded = read(path, **self.choice.reading)
             else:
-                if given is None and _whole(loaded) and self._guess_columns():  # a matrix without a gap?
+                if given is None and _is_full(loaded) and self._guess_columns():  # a matrix without a gap?
                     loaded = self._sparser(loaded)
         self.whole = loaded
         self.notes = [*loaded.notes, *notes]
@@ -100,7 +100,7 @@ class Desk:
             table = read(self.path, **self.choice.reading)
         except FileError:
             table = matrix
-        if table is matrix or _whole(table):
+        if table is matrix or _is_full(table):
             self.choice = dataclasses.replace(self.choice, dims=None, value=None)
             return matrix
         return table
@@ -240,7 +240,7 @@ class Desk:
         room = Path(folder)
         if what == "mask":
             if self.mask_file is None:
-                msg = "there is no mask."
+                msg = "there is no mask to download; paint or give one first."
                 raise UserError(msg, BAD_DATA)
             return {"path": str(self.mask_file), "name": self.mask_name}
         done, loaded = self._finished()
@@ -267,7 +267,8 @@ class Desk:
         return {"path": str(room / name), "name": name}
 
 
-def _whole(loaded: Loaded) -> bool:
+def _is_full(loaded: Loaded) -> bool:
+    """Is every entry known?"""
     return int(loaded.observed().sum()) == loaded.size
 
 

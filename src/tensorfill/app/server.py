@@ -13,7 +13,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 
@@ -28,9 +28,8 @@ TICK = 0.25  # seconds between two messages about a run
 LARGEST_REQUEST = 64 << 10  # bytes of anything but a file
 SESSION = "session"
 KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-# What a child draws or writes under a fixed name, and the page shows
 HOLES = {"black": 0, "white": 255}  # colours of pixels that may be taken for missing
-PICTURES = {"given.png": "image/png", "now.jpg": "image/jpeg"}
+PICTURES = {"given.png": "image/png", "now.jpg": "image/jpeg"}  # what a child draws under a fixed name for the page
 
 Handler = Callable[[Request, Room], Awaitable[Response]]
 
@@ -136,12 +135,14 @@ class Pages:
         try:
             await self._save(request, room.source)
             facts = await room.child.ask("look", path=str(room.source), name=room.name)
-        except (Refused, ClientDisconnect) as error:
-            keep = isinstance(error, Refused) and error.more.get("columns")
-            if keep:  # the page can ask which columns are meant
-                error.more["key"] = room.key  # type: ignore[union-attr]
+        except Refused as error:
+            if error.more.get("columns"):  # the page can ask which columns are meant
+                error.more["key"] = room.key
             else:
                 await self.house.leave(room)
+            raise
+        except Exception:  # the browser is gone, or the disk is full
+            await self.house.leave(room)
             raise
         return JSONResponse({**facts, "key": room.key})
 
@@ -163,7 +164,7 @@ class Pages:
     async def look(self, request: Request, room: Room) -> Response:
         """The same file read again with what the user said about it: columns, a value that means missing, ..."""
         self._refuse_running(room)
-        facts = await room.child.ask("look", path=str(room.source), name=room.name, given=await asked(request))
+        facts = await room.child.ask("look", path=str(room.source), name=room.name, given=await json_body(request))
         return JSONResponse({**facts, "key": room.key})
 
     async def mask(self, request: Request, room: Room) -> Response:
@@ -184,7 +185,7 @@ class Pages:
     # --- a run --------------------------------------------------------------------------------------------------
 
     async def run(self, request: Request, room: Room) -> Response:
-        given = await asked(request)
+        given = await json_body(request)
         self._refuse_running(room)
         limit = self.house.limits.running
         if self.house.running() >= limit:
@@ -245,7 +246,7 @@ class Pages:
         return Response(Path(answer["path"]).read_bytes(), media_type="text/html")
 
     async def download(self, request: Request, room: Room) -> Response:
-        """The answer as a file: in a format by its name, or `report`, `error-bars`, `mask`, `run`."""
+        """The answer as a file: in a format by its name, or `report`, `error-bars`, `mask`."""
         what = request.path_params["what"]
         if what != "mask":
             self._refuse_unfinished(room)
@@ -280,13 +281,13 @@ def check_kind(name: str) -> None:
 
 
 def too_large(limit: int) -> Refused:
-    """The file is."""
+    """The refusal of a file larger than `limit` bytes."""
     msg = f"the file is larger than {limit >> 20} MB, the limit of this page; use the command line: tensorfill complete"
     return Refused(msg, code=413)
 
 
-async def asked(request: Request) -> dict[str, Any]:
-    """The body as a JSON object."""
+async def json_body(request: Request) -> dict[str, Any]:
+    """The body of the request, which must be a JSON object."""
     body = b""
     async for part in request.stream():
         body += part

@@ -30,7 +30,6 @@ from tensorfill.data.atomic import overwritten
 from tensorfill.data.checkpoint import CheckpointWarning
 from tensorfill.data.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
 from tensorfill.data.fold import fold_of, suggestion
-from tensorfill.data.formats.base import match_rows
 from tensorfill.data.formats.opening import choose_out
 from tensorfill.data.formats.output import naming
 from tensorfill.data.horizon import extended, extended_file
@@ -281,16 +280,14 @@ class Job:
     # --- after --------------------------------------------------------------------------------------------------
 
     def write(self, done: Completion, loaded: Loaded, indices: Any) -> None:
+        """Write the answer: all of it, or its values at the coordinates `indices` (n, N)."""
         if indices is None:
             completed = numbers(done) if self.unrounded else done.completed
             if done.unfilled is not None:
                 completed = np.where(done.unfilled, np.nan, np.ma.getdata(completed))
             write(self.out, np.asarray(completed), loaded, format=self.out_format)
             return
-        values = np.asarray(done.at(indices), dtype=np.float64)
-        obs = done.observations
-        row = match_rows(obs.indices, indices, obs.shape)
-        values[row >= 0] = obs.values[row[row >= 0]]
+        values = np.array(done.at(indices, known=True), dtype=np.float64)
         if done.unfilled is not None:
             values[done.unfilled[tuple(indices.T)]] = np.nan
         write(self.out, values, loaded, format=self.out_format, indices=indices)

@@ -31,7 +31,7 @@ from tensorfill.solvers.loop import run as run_loop
 Array = NDArray[Any]
 
 METHODS: Registry[Method] = Registry("method")
-UP = 1e-9  # seconds: of a run whose time is up
+UP = 1e-9  # seconds that are left of a run whose time is up: a limit must be > 0
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Run(Settings):
         return None if self.checkpoint is None else Checkpoint.at(self.checkpoint).part(name)
 
     def tell(self, name: str, error: float, share: float) -> None:
-        """News of a contest, to a callback that has a method `tried` for them: what was just tried, its error in
-        spreads of the data (NaN: it is being tried), and the share of the trials' time used up.
+        """Report the progress of a contest to a callback that has a method `tried`: the candidate's name, its error in
+        spreads of the data (NaN while it is being tried), and the share of the time for trials that is used up.
         """
         listens = getattr(self.callback, "tried", None)
         if listens is not None:
@@ -81,7 +81,7 @@ class Run(Settings):
 
 @dataclass(frozen=True)
 class Method(Settings):
-    """Base of all methods. Class facts are what `tensorfill list methods` and docs/methods.md show."""
+    """Base of all methods. The class variables are what `tensorfill list methods` and docs/methods.md show."""
 
     name: ClassVar[str]
     reference: ClassVar[str]  # authors, title or venue, year

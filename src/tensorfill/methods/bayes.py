@@ -32,15 +32,15 @@ from tensorfill.solvers.loop import run as run_loop
 
 KEEP_LIMIT = 2**27  # numbers in all kept draws: half a GiB
 RANK = 20  # of a matrix
-RANK_OF_TENSORS = (
-    40  # Hangzhou set A, whole days missing, masks of seeds 2000 to 2003: MAPE .181 -> .172, twice the time
-)
+# Of tensors. Hangzhou set A, whole days missing, masks of seeds 2000 to 2003: MAPE .181 -> .172, twice the time
+RANK_OF_TENSORS = 40
 MEASURED = ("reals", "amounts")  # kinds of numbers that have a unit
-RING = 2  # rows of a ring: of three, each is a neighbour of both others
-STRAIGHT = 10  # a bend so many times beyond the largest count bends nothing
-CHAIN = 40  # steps a chain must have to be worth its start
-MOST_COMPONENTS = 10_000  # every row has a matrix of as many rows and columns
+RING = 2  # a mode must be longer to be a ring: of two rows each is the neighbour of the other already
+STRAIGHT = 10  # a bend this many times the largest count has no effect
+CHAIN = 40  # steps a chain must have to be worth its burn-in
+MOST_COMPONENTS = 10_000  # each row needs a square matrix of this side
 MOST_STEPS = 10**7  # of all chains; their trace is kept
+Kind = tuple[Emission, Likelihood, str]  # how data follow from the model, the same for the sampler, and both in words
 
 
 @METHODS.register("bayes")
@@ -122,29 +122,8 @@ class Bayes(Method):
         self.check(obs)
         smooth = frozenset(self.smooth_modes(obs))
         kinds = self._kinds(obs, smooth)
-        emission, likelihood, _ = kinds[0]
-        table = entries(obs, self.threads)
-        rank = default_rank(obs.ndim) if self.rank is None else self.rank
-        width = int(table.first[-1]) * (rank + obs.ndim * self.effects)
-        chains = max(1, min(self.chains, self.draws, (self.draws + self.burn) // CHAIN))
-        burn, drawn, chains = self.burn // chains, self.draws // chains, chains * len(kinds)
-        gibbs = Gibbs(
-            table,
-            likelihood,
-            rank,
-            smooth,
-            burn,
-            drawn,
-            max(1, min(self.keep, KEEP_LIMIT // max(width, 1))),
-            self.effects,
-            means=emission.linear,
-            pairs=self.pairs,
-            chains=chains,
-            others=tuple(other for _, other, _ in kinds[1:]),
-            views=tuple(partial(e.mean, parameter=0.0) for e, _, _ in kinds),
-            rings=self.rings(obs) & smooth,
-        )
-        steps = chains * gibbs.length if run.max_iter is None else run.max_iter
+        gibbs = self._sampler(obs, kinds, smooth)
+        steps = gibbs.chains * gibbs.length if run.max_iter is None else run.max_iter
         outcome = run_loop(
             gibbs,
             stopping=Stopping(max_iter=steps, tol=0.0, seconds=run.seconds),
@@ -154,28 +133,33 @@ class Bayes(Method):
             resume=run.resume,
             fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
         )
-        draws, means, parameters = gibbs.kept(outcome.state)
-        numbers = summary(outcome.state.arrays["trace"], gibbs.draws) | {
-            "steps": int(outcome.state.numbers["k"]),
-            "chains": chains,
-            "rank": rank,
-            "likelihood": " and ".join(words for _, _, words in kinds),
-        }
-        posterior = Posterior(
-            obs.shape,
-            np.stack(draws),
-            parameters[:, 0],
-            emission,
-            np.stack(means) if means else None,
-            gibbs.sequence[-1],
-            ceiling(obs, emission),
-            numbers,
-            tuple(other for other, _, _ in kinds[1:]),
-            parameters[:, -1].astype(np.int8) if len(kinds) > 1 else None,
-        )
-        return posterior, outcome
+        return _posterior(obs, kinds, gibbs, outcome), outcome
 
-    def _kinds(self, obs: Observations, smooth: frozenset[int]) -> list[tuple[Emission, Likelihood, str]]:
+    def _sampler(self, obs: Observations, kinds: Sequence[Kind], smooth: frozenset[int]) -> Gibbs:
+        """The sampler of these data: as many chains as there are steps for, of each of the `kinds`."""
+        table = entries(obs, self.threads)
+        rank = default_rank(obs.ndim) if self.rank is None else self.rank
+        width = int(table.first[-1]) * (rank + obs.ndim * self.effects)
+        chains = max(1, min(self.chains, self.draws, (self.draws + self.burn) // CHAIN))
+        emission, likelihood, _ = kinds[0]
+        return Gibbs(
+            table,
+            likelihood,
+            rank,
+            smooth,
+            burn=self.burn // chains,
+            draws=self.draws // chains,
+            keep=max(1, min(self.keep, KEEP_LIMIT // max(width, 1))),
+            effects=self.effects,
+            means=emission.linear,
+            pairs=self.pairs,
+            chains=chains * len(kinds),
+            others=tuple(other for _, other, _ in kinds[1:]),
+            views=tuple(partial(e.mean, parameter=0.0) for e, _, _ in kinds),
+            rings=self.rings(obs) & smooth,
+        )
+
+    def _kinds(self, obs: Observations, smooth: frozenset[int]) -> list[Kind]:
         """How data follow from the model, in each unit that is drawn in."""
         prior, bend = self.numerical_prior, partial(bend_of, obs, smooth, self.threads)
         kinds = [family(obs, prior, transform, bend) for transform in units(obs, prior, self.transform)]
@@ -230,6 +214,30 @@ class Bayes(Method):
         out["smooth"] = None if self.smooth is None else list(self.smooth)
         out["time"] = None if self.time is None else list(self.time)
         return out
+
+
+def _posterior(obs: Observations, kinds: Sequence[Kind], gibbs: Gibbs, outcome: Outcome) -> Posterior:
+    """The draws that the sampler kept, as a posterior."""
+    draws, means, parameters = gibbs.kept(outcome.state)
+    emission = kinds[0][0]
+    numbers = summary(outcome.state.arrays["trace"], gibbs.draws) | {
+        "steps": int(outcome.state.numbers["k"]),
+        "chains": gibbs.chains,
+        "rank": gibbs.rank,
+        "likelihood": " and ".join(words for _, _, words in kinds),
+    }
+    return Posterior(
+        obs.shape,
+        np.stack(draws),
+        parameters[:, 0],
+        emission,
+        np.stack(means) if means else None,
+        gibbs.sequence[-1],
+        ceiling(obs, emission),
+        numbers,
+        tuple(other for other, _, _ in kinds[1:]),
+        parameters[:, -1].astype(np.int8) if len(kinds) > 1 else None,
+    )
 
 
 def default_rank(modes: int) -> int:

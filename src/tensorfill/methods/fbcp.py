@@ -201,9 +201,8 @@ class FBCPMP(FBCP):
         if self.mixing == 0 or not size.all():
             return means, moments
         scale = np.exp(np.mean(np.log(size))) / size
-        return [c * Z for c, Z in zip(scale, means, strict=True)], [
-            c**2 * M for c, M in zip(scale, moments, strict=True)
-        ]
+        scaled = [c * Z for c, Z in zip(scale, means, strict=True)]
+        return scaled, [c**2 * M for c, M in zip(scale, moments, strict=True)]
 
 
 def _with_channel(data: Dense) -> Dense:

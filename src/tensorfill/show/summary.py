@@ -110,16 +110,13 @@ def quality(done: Completion) -> str:
     """What can honestly be said about how good it is, in a sentence or two."""
     if done.quality:
         return f"{done.quality[0].upper()}{done.quality[1:]}."
-    parts = []
     off, spread = misfit(done)
     if off <= 1e-6 * max(spread, 1e-300):
-        parts.append("Every known entry is met exactly; ask for error bars to see how far off the filled ones may be.")
-    else:
-        parts.append(
-            f"The model is within {off:.3g} (root mean square) of the known entries, which spread by {spread:.3g}; "
-            "expect filled entries to be further off."
-        )
-    return " ".join(parts)
+        return "Every known entry is met exactly; ask for error bars to see how far off the filled ones may be."
+    return (
+        f"The model is within {off:.3g} (root mean square) of the known entries, which spread by {spread:.3g}; "
+        "expect filled entries to be further off."
+    )
 
 
 def leaderboard(done: Completion) -> list[tuple[str, str, str, str]]:

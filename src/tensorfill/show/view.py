@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-# pixels of a picture, points of a line, entries of a heat map: longer modes are thinned out
+# longer modes are thinned out: pixels of a picture, points of a line, entries of a heat map
 LONGEST, LONGEST_LINE, LONGEST_CUT = 1024, 10_000, 400
 SMALLEST_PICTURE = 8
 FAINT = 0.3  # a sheet that takes up so little of a colour scale shows nothing on it
