@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from tensorfill.app.rooms import Limits
 from tensorfill.app.serve import hosts
-from tensorfill.app.server import TICK, build
+from tensorfill.app.server import TICK, Pages, build
 
 TOKEN, PORT = "key", 4322
 HOME = f"http://127.0.0.1:{PORT}/{TOKEN}/"
@@ -104,3 +104,15 @@ def test_a_life(tmp_path):
         assert "want of memory" in answer.json()["error"]
         house = made.state.house.folder
     assert not house.exists()
+
+
+def test_an_upload_that_cannot_be_saved_leaves_no_file_open(monkeypatch):
+    async def full_disk(self, request, path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Pages, "_save", full_disk)
+    made = build(token=TOKEN, hosts=hosts(PORT))
+    with TestClient(made, base_url=HOME, raise_server_exceptions=False) as one:
+        one.get(HOME)
+        assert one.post(HOME + "files?name=a.npy", content=b"x").status_code == 500
+        assert made.state.house.rooms == {}

@@ -169,10 +169,10 @@ def choose_split(shape: Sequence[int], slab: int = SLAB_ENTRIES, inner: Sequence
 
 
 class FlatLoops:
-    """Loops over parameters laid end to end in one vector; a subclass gives `_module` and `_layout`."""
+    """Loops over parameters laid end to end in one vector; a subclass gives `module`."""
 
     def __init__(self, shapes: Sequence[tuple[int, int]], facts: NDArray[np.int64]) -> None:
-        """`facts`: what the loops must know besides: ranks."""
+        """`shapes`: of the parameters, (rows, columns); `facts`: what else the loops need, the ranks."""
         self.shapes, self.facts = list(shapes), facts
         self.first = np.concatenate([[0], np.cumsum([a * b for a, b in shapes])]).astype(np.int64)
 
