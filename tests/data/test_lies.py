@@ -18,7 +18,7 @@ from PIL import Image
 import tensorfill as tfl
 from tensorfill.data.files import FileError, columns_of, read, write
 from tensorfill.data.formats import apart, worker
-from tensorfill.data.formats.parquet import ask_pages
+from tensorfill.data.formats.arrow_memory import ask_pages
 from tensorfill.data.formats.parquet_pages import unpacked_pages
 from tensorfill.data.memory import BudgetError, ask, budget, free, limited, read_bounded, size_of
 from tensorfill.data.partitions.pieces import Columns, pieces_of

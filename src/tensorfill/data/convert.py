@@ -1,4 +1,5 @@
-"""From what people have to Observations, and back: arrays, numpy.ma, COO, xarray; pandas is in `frames`.
+"""From what people have to Observations, and back: arrays, numpy.ma, COO. pandas is in `frames`, polars in
+`polars_frames`, xarray in `dataarrays`, other array libraries in `foreign`.
 
 Design: each maker checks its input, sorts the coordinates once, and leaves a `Source` behind that can hand the answer
 back in the same type. Values under a mask are never read.
@@ -16,12 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.exact import check_exact, numbers
-from tensorfill.data.labels import with_positions
-from tensorfill.data.memory import ask, words
+from tensorfill.data.memory import ask
 from tensorfill.data.observations import DataWarning, Observations, check_dims
 from tensorfill.data.sentinels import warn_of_sentinels
-from tensorfill.data.sources import ArraySource, LineSource, XarraySource, first_column
-from tensorfill.data.sources import cast_like as cast_like
+from tensorfill.data.sources import ArraySource, LineSource, first_column
 
 Array = NDArray[Any]
 
@@ -58,16 +57,9 @@ def observe(
         if made is not None:
             return warn_of_sentinels(made)
     if kind == "xarray":
-        if not hasattr(data, "dims") or not hasattr(data, "values") or callable(data.values):
-            names = [str(name) for name in getattr(data, "data_vars", ())]
-            one = f"dataset[{names[0]!r}]" if names else "dataset['name']"
-            msg = f"xarray input must be a DataArray; got {type(data).__name__}. Choose a variable: {one}."
-            msg += f" It has {', '.join(names)}; of one kind, together: dataset.to_array()." if len(names) > 1 else ""
-            raise TypeError(msg)
-        if dims is not None:
-            msg = "dims must be left out for a DataArray, which has its own; rename them there."
-            raise ValueError(msg)
-        return warn_of_sentinels(from_xarray(data, mask, weights=weights))
+        from tensorfill.data.dataarrays import observe_xarray
+
+        return warn_of_sentinels(observe_xarray(data, mask, weights=weights, dims=dims))
     if kind == "pandas":
         from tensorfill.data.frames import observe_pandas
 
@@ -293,42 +285,3 @@ def _merge(where: Array, values: Array, weights: Array | None, how: str) -> tupl
     total = np.add.reduceat(mass, starts)  # the mean of several readings has the sum of their weights
     mean = np.add.reduceat(values * mass, starts) / total
     return where[first], mean.astype(values.dtype), total
-
-
-# --- xarray -------------------------------------------------------------------------------------------------------
-
-
-def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observations:
-    """From a DataArray: NaN is missing, dims keep their names; a mask may be a DataArray in any order of dims."""
-    if getattr(da, "chunks", None) is not None:
-        warnings.warn(_loading(da), stacklevel=2)
-    if len(da.dims) == 1:
-        dims = series_dims(str(da.dims[0]))
-        made = from_xarray(da.expand_dims(dims[1], axis=1), mask, weights=weights)
-        return replace(made, source=LineSource(made.source, lambda out: out.isel({dims[1]: 0}, drop=True)))
-    mask, weights = _by_name(mask, da, "mask"), _by_name(weights, da, "weights")
-    made = from_dense(da.values, mask, weights=weights, dims=[str(d) for d in da.dims])
-    return with_positions(replace(made, source=XarraySource(da, made.source)))
-
-
-def _by_name(given: Any, da: Any, what: str) -> Any:
-    """A mask or weights with some of the data's dims, in any order, in full shape; anything else as it is."""
-    if not (hasattr(given, "dims") and hasattr(given, "broadcast_like")):
-        return given
-    strange = [d for d in given.dims if d not in da.dims]
-    if strange or any(given.sizes[d] != da.sizes[d] for d in given.dims):
-        msg = f"{what} must have dims and lengths among those of the data, {dict(da.sizes)}; got {dict(given.sizes)}."
-        raise ValueError(msg)
-    order = [d for d in da.dims if d in given.dims]
-    lengths = [n if d in given.dims else 1 for d, n in da.sizes.items()]
-    return np.broadcast_to(given.transpose(*order).values.reshape(lengths), da.shape)
-
-
-def _loading(da: Any) -> str:
-    """The warning that a dask-backed array is about to be loaded into memory."""
-    size = ", ".join(f"{d}: {n}" for d, n in da.sizes.items())
-    name = f" {da.name!r}" if da.name is not None else ""
-    return (
-        f"DataArray{name} ({size}) is backed by dask; all of it is loaded into memory now, {words(da.nbytes)}, "
-        "and the run needs several times that. Select a part first to load less, or call .load() to silence this."
-    )

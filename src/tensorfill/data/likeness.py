@@ -16,8 +16,8 @@ SURE_PAIRS = 200  # pairs of direct neighbours that settle how grainy a field is
 MOST_PAIRS = 200_000  # more add nothing to a mean
 FIBRES = 64  # fibres, those observed best, in which a period is sought
 SHORTEST_PERIOD = 3  # steps: of two there is no rise and fall to be told from noise
-LIKELIER = 1.2  # so many times as strong a longer period must be: a multiple of one is as strong as it is
-NEAR = 2  # steps beside the lag that stands out
+LIKELIER = 1.2  # a longer period must be this many times as strong: multiples of a period are as strong as it is
+NEAR = 2  # steps around the lag that stands out within which the best one is looked for
 LONGEST_PERIOD = 1000  # steps: longer ones are not looked for
 WEAKEST = 0.1  # autocorrelation that is worth folding for: below, a period explains a hundredth of the variance
 
@@ -56,11 +56,11 @@ def mean_square_difference(obs: Observations, modes: tuple[int, ...], lags: tupl
 
 
 def grain(obs: Observations, modes: tuple[int, ...]) -> tuple[float, float]:
-    """How much of what sets neighbours apart is noise: (ratio, its standard deviation).
+    """How much of the difference between neighbours is noise: (ratio, standard deviation of the noise).
 
-    The ratio is that of mean squared differences of direct neighbours and of entries three or four steps apart along
-    `modes`: those of a picture grow with the distance, those of noise do not. NaN with too few pairs to tell. The noise
-    is what the line through both leaves at distance zero.
+    The ratio is the mean squared difference of direct neighbours over that of entries three or four steps apart along
+    `modes`: in a picture differences grow with the distance, in noise they do not. NaN with too few pairs to tell. The
+    noise is found where a straight line through both reaches distance zero.
     """
     near: tuple[int, ...] = (1,)
     far: tuple[int, ...] = (3, 4)
@@ -101,8 +101,8 @@ def period(obs: Observations, mode: int) -> int | None:
 
 
 def _refined(correlation: Array, lag: int) -> int:
-    """The lag, one beside it or a part of it, whichever its multiples speak for: noise moves a wide peak by a step, 23
-    for 24, or lets twice the period stand out.
+    """The lag, one near it, or a fraction of it: the one whose multiples have the highest mean autocorrelation. Noise
+    moves a wide peak by a step (23 for 24), or makes twice the period stand out.
     """
     lag = _beside(correlation, lag)
     for parts in range(lag // SHORTEST_PERIOD, 1, -1):
@@ -113,6 +113,7 @@ def _refined(correlation: Array, lag: int) -> int:
 
 
 def _beside(correlation: Array, lag: int) -> int:
+    """The lag within NEAR steps of this one whose multiples have the highest mean autocorrelation."""
     near = [k for k in range(lag - NEAR, lag + NEAR + 1) if k >= SHORTEST_PERIOD]
     return max(near, key=lambda k: (_comb(correlation, k), k == lag))
 

@@ -1,8 +1,8 @@
-"""One budget of memory, asked before anything large is made: by readers of files, who go by what a file claims, and by
-methods, who go by the size of the tensor.
+"""One memory budget, checked before anything large is allocated: by readers, from the size that a file claims, and by
+methods, from the size of the tensor.
 
-Design: a limit that was given (`max_memory`) binds; without one it is a share of what is free at that moment. Asking
-reserves nothing: each question is answered by the whole budget, so one question must name all that is needed.
+Design: the limit is `max_memory` if that was given, else a share of the memory that is free at that moment. `ask`
+reserves nothing: each call is compared with the whole budget, so one call must name all that is needed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def budget() -> int:
 
 
 def ask(need: float, what: str) -> None:
-    """A BudgetError if `what` ("a picture of 9 x 9 pixels") needs more bytes than may be taken."""
+    """Raise BudgetError if `what` ("a picture of 9 x 9 pixels") needs more bytes than may be taken."""
     given = _limit.get()
     if need <= (SMALL if given is None else given):
         return
@@ -80,7 +80,7 @@ def ask(need: float, what: str) -> None:
 
 
 def read_bounded(stream: Any, what: str, times: float = 1.0) -> bytes:
-    """All of a stream whose length is not known, as long as `times` its length may be taken."""
+    """All bytes of a stream of unknown length; BudgetError as soon as `times` that length is more than may be taken."""
     parts, total = [], 0
     while part := stream.read(CHUNK):
         parts.append(part)

@@ -145,7 +145,7 @@ class Observations:
     @classmethod
     def from_xarray(cls, da: Any, mask: ArrayLike | None = None, *, weights: ArrayLike | None = None) -> Observations:
         """From an xarray DataArray with NaN for missing; dims keep their names."""
-        from tensorfill.data.convert import from_xarray
+        from tensorfill.data.dataarrays import from_xarray
 
         return from_xarray(da, mask, weights=weights)
 

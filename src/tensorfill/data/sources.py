@@ -1,4 +1,4 @@
-"""Where observations came from, and so how the answer goes back: in the same type, observed entries untouched."""
+"""Sources: what observations were made from, to give the answer in the same type, with observed entries untouched."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def first_column(array: Array) -> Array:
 
 
 def root(source: Any) -> Any:
-    """What is inside of sources within sources: where the numbers are."""
+    """The innermost of nested sources, which holds the numbers."""
     while hasattr(source, "inner"):
         source = source.inner
     return source
@@ -198,7 +198,7 @@ class CarriedSource:
         return out
 
     def masked(self, out: Any, where: NDArray[np.bool_]) -> Any:
-        """`out` with nothing at `where`, which has a column for each of numbers."""
+        """`out` with NaN at `where` (rows, columns of numbers)."""
         out = out.copy()
         for n, place in enumerate(self.places):
             out.isetitem(place, out.iloc[:, place].mask(where[:, n]))

@@ -1,4 +1,4 @@
-"""What a user should know about data before trusting an answer: that nothing was missing, that rows are absent."""
+"""Warnings about data that were completed: that nothing was missing, or that rows are absent from a table."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LONGEST = 100_000  # labels that are looked at, one by one
 
 
 def tell(obs: Observations, whole: bool) -> None:
-    """A DataWarning for each thing; `whole` says that there was nothing to do."""
+    """A DataWarning for each of these; `whole`: nothing was missing, the data are returned as they are."""
     for line in (*(_nothing_missing(obs) if whole else []), *_absent(obs)):
         warnings.warn(line, DataWarning, stacklevel=CALLER)
 
 
 def _nothing_missing(obs: Observations) -> list[str]:
-    if next(iter(sentinels(obs.values)), None) is not None:  # which are asked about
+    if sentinels(obs.values):  # values that may mean missing, of which another warning tells
         return []
     msg = "nothing is missing: the data come back as they are. Mark gaps by NaN, or give mask= (True = observed)."
     frame: Any = getattr(obs.source, "frame", None)

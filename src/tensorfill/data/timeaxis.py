@@ -32,7 +32,7 @@ def time_modes(
 ) -> tuple[int, ...]:
     """The modes that `time` names: "hour", ("day", "hour") or numbers; if None, the one mode of dates or times.
 
-    wanted : what needs to know, for the sentence
+    wanted : the setting that needs the time axis, named in the error message
     """
     if time is None:
         if (alone := only_mode(obs)) is not None:
@@ -94,12 +94,13 @@ def long_gaps(observed: Mask, modes: Sequence[int], most: int) -> Mask:
 
 
 def check_emptiable(source: Any) -> None:
-    """A sentence for types of data in which nothing can be left unfilled here."""
+    """Raise TypeError for types of data in which gaps cannot be left unfilled."""
     source = source.inner if isinstance(source, LineSource) else source
     if source is not None and not isinstance(
         source, ArraySource | XarraySource | MatrixSource | CarriedSource | FrameSource | SeriesSource
     ):
-        msg = "max_gap leaves gaps in arrays, xarray and pandas; convert the data to one of them."
+        msg = f"max_gap leaves gaps in arrays, xarray and pandas; got {type(source).__name__}. "
+        msg += "Convert the data to one of them."
         raise TypeError(msg)
 
 

@@ -1,8 +1,8 @@
-"""Data in units that suit a model, and the answer in those of the data again.
+"""Centring and scaling of data for a model, and of its answer back to the unit of the data.
 
-Two cases. Real numbers far from zero (kelvin) have their level taken out: it would use up the smoothness and the ridge
-of the factors, and the digits of their numbers. Where the slices along a mode are quantities of their own (pressure,
-temperature, rain; columns of a table), each is centred and divided by its spread, or the widest alone would count.
+Two cases. Real numbers far from zero (kelvin) are centred: their level would be penalised by ridge and smoothness, and
+cost digits of float32. Where the slices along a mode are quantities of their own (pressure, temperature, rain; columns
+of a table), each is centred and divided by its spread, or only the widest would count in the fit.
 """
 
 from __future__ import annotations

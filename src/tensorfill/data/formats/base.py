@@ -18,10 +18,9 @@ from typing import IO, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.convert import cast_like
 from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import CellsSource
+from tensorfill.data.sources import CellsSource, cast_like
 from tensorfill.registry import Registry
 
 Array = NDArray[Any]

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.exact import EXACT, check_exact
+from tensorfill.data.formats.arrow_memory import ask_page
 from tensorfill.data.formats.base import FileError
 from tensorfill.data.formats.output import naming
-from tensorfill.data.formats.parquet import ask_page
 from tensorfill.data.optional import attempt_import
 from tensorfill.data.partitions.paths import is_table
 from tensorfill.registry import did_you_mean
