@@ -171,7 +171,7 @@ def _complete_in_memory(
     if fold is None and folding is not None:  # a single series, folded by its period: its one mode is time
         modes = (folding.mode,)
     obs = data if folding is None else folding.apply(data)
-    recipe = when.told(recipe, modes, folding)
+    recipe = when.with_time(recipe, modes, folding)
     ask(recipe.memory(obs), f"method {recipe.name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
     with warnings.catch_warnings():
         # Slices without an observation are expected here: the steps of a horizon, and every gap of a single series.

@@ -142,7 +142,7 @@ def peek(loaded: Loaded) -> dict[str, Any] | None:
 
 
 def _marks(labels: list[Any]) -> list[str]:
-    """Labels for the margin of a table: texts shortened, moments whole, since they are told apart by their middle."""
+    """Labels for the margin of a table: texts are shortened, dates are not, since they differ in the middle."""
     at = tidy(labels)
     return [short(x) for x in words(at)] if at.dtype.kind == "U" else words(at)
 

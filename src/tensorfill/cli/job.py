@@ -242,7 +242,7 @@ class Job:
             return coordinates(listed, loaded)
 
     def check_gaps(self, obs: Observations) -> None:
-        """Refuse data without a gap: most likely the gaps were not told."""
+        """Refuse data without a gap: most likely the user has not said what marks missing entries."""
         if obs.nnz == obs.size:
             name = "standard input" if self.source == "-" else self.source
             msg = (

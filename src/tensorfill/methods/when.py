@@ -27,7 +27,7 @@ class TimeAsked:
             if getattr(self, name) is not None:
                 check_steps(name, getattr(self, name))
         if self.horizon is not None and not _knows_time(recipe):
-            msg = f'horizon is for method "auto" and "bayes", which tell what was never seen; got {recipe.name!r}.'
+            msg = f'horizon is for method "auto" and "bayes", which predict what was never seen; got {recipe.name!r}.'
             raise ValueError(msg)
         return self
 
@@ -37,8 +37,10 @@ class TimeAsked:
             return ()
         return time_modes(obs, self.time, "max_gap" if self.max_gap is not None else "horizon")
 
-    def told(self, recipe: Method, modes: tuple[int, ...], folding: Fold | None) -> Method:
-        """The method with the time axis, of several modes, of the data as it gets them; refused where it is no use."""
+    def with_time(self, recipe: Method, modes: tuple[int, ...], folding: Fold | None) -> Method:
+        """The method with its setting `time`, as mode numbers of the data after folding; unchanged if it has no such
+        setting. A time axis that was given but would have no effect is refused.
+        """
         modes = modes if folding is None else folding.spread(modes)
         if self.time is not None and self.max_gap is None and self.horizon is None:
             if len(modes) < 2:
@@ -52,10 +54,10 @@ class TimeAsked:
                 raise ValueError(msg)
         if not modes or not _knows_time(recipe):
             return recipe
-        return replace(recipe, time=modes)  # type: ignore[call-arg]  # methods that take it were told apart above
+        return replace(recipe, time=modes)  # type: ignore[call-arg]  # `_knows_time`: it has that field
 
     def unfilled(self, obs: Observations, modes: tuple[int, ...]) -> Any:
-        """True in gaps that are too long, full shape with what is to come; None for none."""
+        """True in gaps of more than `max_gap` steps, in the shape of the data plus the horizon; None for none."""
         if self.max_gap is None:
             return None
         check_emptiable(obs.source)

@@ -232,7 +232,7 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
 
 
 def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str:
-    """Where single entries scatter most; or a sentence saying why that cannot be told."""
+    """Where single entries scatter most; or a sentence saying why that is not known."""
     where = _filled(done, most)
     if not len(where):
         return "Nothing was missing."

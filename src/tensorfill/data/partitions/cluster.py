@@ -49,7 +49,7 @@ def active_client() -> Any:
     return client if client.status == "running" else None
 
 
-# --- the home -----------------------------------------------------------------------------------------------------
+# --- blocks on workers --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ class ClusterPartitions(Partitions):
         return min((w["memory_limit"] or math.inf for w in workers), default=math.inf)
 
     def _twice(self, parts: Sequence[Any]) -> list[Any]:
-        """The same, with a spare of each at another worker. (Mere replicas are taken away by the scheduler.)"""
+        """The same handles, with a copy of each at another worker. (The scheduler would delete plain replicas.)"""
         from distributed import wait
 
         client = self.client
@@ -159,7 +159,7 @@ class ClusterPartitions(Partitions):
         return out
 
     def _revived(self, own: Any) -> Any:
-        """Handles, alone or in lists and tuples, those of what was lost replaced by spares or made again."""
+        """Handles, alone or in lists and tuples; lost results are replaced by their copies or computed again."""
         if isinstance(own, list | tuple):
             return type(own)(self._revived(each) for each in own)
         if own not in self.spares or self.client.who_has([own]).get(own.key):
@@ -168,7 +168,7 @@ class ClusterPartitions(Partitions):
         return spare.again() if isinstance(spare, _Recipe) else spare
 
     def _dealt(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
-        """What each block alone is given, with it; handles are there already."""
+        """Send each block's own data to the worker that holds the block; handles are there already."""
         from distributed import Future
 
         if any(isinstance(v, Future) for v in (own[0] if isinstance(own[0], tuple) else own[:1])):
@@ -190,7 +190,7 @@ class ClusterPartitions(Partitions):
         return [found[k] for k in range(len(own))]
 
     def _blocks(self, mode: int) -> tuple[list[Any], list[str]]:
-        """(futures of the blocks along a mode, the workers that have them, or shall)."""
+        """(futures of the blocks along a mode, the worker that has, or will have, each of them)."""
         client = self.client
         alive = client.nthreads()
         if mode not in self.copies:
@@ -236,7 +236,7 @@ class ClusterPartitions(Partitions):
 
 @dataclass(frozen=True, eq=False)
 class _Recipe:
-    """How to make the second result of a block again; `own` are handles, which live for as long as what they led to."""
+    """How to compute the second result of block k again. `own` are the handles it came from, kept alive here."""
 
     parts: ClusterPartitions
     work: Work
@@ -268,7 +268,7 @@ def _at(home: str) -> dict[str, Any]:
 
 
 def reachable(client: Any) -> bool:
-    """Can this process talk to the workers itself? Those of some clusters are behind the scheduler."""
+    """Can this process connect to the workers directly? In some clusters only the scheduler can."""
     from distributed.comm import connect
 
     async def knock(address: str) -> None:
@@ -284,7 +284,7 @@ def reachable(client: Any) -> bool:
 
 
 def _survived(client: Any, task: Callable[[bool], Any]) -> Any:
-    """The task's result, tried again where a worker died under it; it is told whether it is tried again."""
+    """The result of task(again), called anew with again=True, up to ATTEMPTS times, if a worker died meanwhile."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm.core import CommClosedError
 

@@ -1,7 +1,7 @@
-"""A corner of a large tensor: few enough observations to try things out on, and as many for each row as can be had.
+"""A corner of a large tensor: few observations, to try settings on, but many for each row.
 
-A thin random sample would leave a handful of observations to every row, from which nothing can be learnt. Instead some
-rows of every mode are taken, the most observed ones, about as many in each, and all that is known where they meet.
+A random sample would leave a handful of observations in every row, too few to learn from. Instead the most observed
+rows of every mode are taken, about as many of each, and all observations in the subtensor that they make.
 """
 
 from __future__ import annotations

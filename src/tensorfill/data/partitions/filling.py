@@ -133,7 +133,7 @@ def _filled(
             labels[names[n]], rank = numbering.finish()
         ranks.append(rank)
         lengths.append(largest[n] + 1 if shape is None else int(shape[n]))
-    if shape is None:  # told by the indices, of which one may be wrong
+    if shape is None:  # taken from the largest indices, of which one may be wrong
         ask_lengths(lengths)
     return Filled(store, tuple(numberings), tuple(lengths), labels, tuple(ranks), names)
 

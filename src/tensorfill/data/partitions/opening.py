@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -33,6 +34,18 @@ LARGE = 2_000_000
 DENSE = 0.125
 
 
+@dataclass(frozen=True)
+class _Reading:
+    """How to read: names of the modes, which observations to hold out, whom to tell of progress, and the number of
+    observations up to which they are kept in memory.
+    """
+
+    dims: Sequence[str] | None
+    draw: Draw
+    tell: Tell | None
+    large: int
+
+
 def is_large(obs: Observations) -> bool:
     """Are these more observations than everything can be tried on, in a tensor that is mostly empty?"""
     return obs.nnz > LARGE and obs.share < DENSE
@@ -52,11 +65,12 @@ def opened(
     None if the data are none of these.
     """
     columns = None if value is None else _columns(dims, value, weights)
+    how = _Reading(dims, draw or Draw(), tell, large)
     kind = type(data).__module__.split(".")[0]
     if path_like(data):
-        return _from_files(data, columns, dims, draw, tell, large)
+        return _from_files(data, columns, how)
     if kind == "dask" and hasattr(data, "to_delayed") and hasattr(data, "columns"):
-        return _from_dask_table(data, columns, dims, draw, tell, large)
+        return _from_dask_table(data, columns, how)
     if columns is not None and kind == "pandas":
         from tensorfill.data.frames import from_pandas
 
@@ -67,21 +81,14 @@ def opened(
         return from_polars(data, columns.dims, columns.value, weight=columns.weight)
     chunked = _chunked(data, kind)
     if chunked is not None and weights is None:
-        return _from_chunks(data, chunked, dims, draw, tell, large)
+        return _from_chunks(data, chunked, how)
     if value is not None:
         msg = f"value names a column of a table; got {type(data).__name__}. Leave it out."
         raise TypeError(msg)
     return None
 
 
-def _from_files(
-    data: Any,
-    columns: Columns | None,
-    dims: Sequence[str] | None,
-    draw: Draw | None,
-    tell: Tell | None,
-    large: int,
-) -> Observations | Partitions | None:
+def _from_files(data: Any, columns: Columns | None, how: _Reading) -> Observations | Partitions | None:
     """Files that can be read in pieces; None for others, such as a picture: `observe` says how to read these."""
     if columns is None and not in_pieces(data):
         return None
@@ -92,18 +99,11 @@ def _from_files(
     client = active_client()
     if client is not None:
         pieces = [client.submit(read_file, os.path.abspath(f), columns, pure=False) for f in files]
-        return _with_workers(client, pieces, columns, dims, draw, large)
-    return _made(_file_pieces(files, columns), columns, dims, draw, tell, large)
+        return _with_workers(client, pieces, columns, how)
+    return _made(_file_pieces(files, columns), columns, how)
 
 
-def _from_dask_table(
-    table: Any,
-    columns: Columns | None,
-    dims: Sequence[str] | None,
-    draw: Draw | None,
-    tell: Tell | None,
-    large: int,
-) -> Observations | Partitions:
+def _from_dask_table(table: Any, columns: Columns | None, how: _Reading) -> Observations | Partitions:
     """A Dask table, read by the workers of a cluster if one is in use."""
     if columns is None:
         msg = 'the columns of a Dask table must be named: complete(table, dims=["user", "item"], value="stars").'
@@ -113,8 +113,8 @@ def _from_dask_table(
     if client is not None:
         parts = client.compute(table.to_delayed())
         pieces = [client.submit(read_frame, part, columns, pure=False) for part in parts]
-        return _with_workers(client, pieces, columns, dims, draw, large)
-    return _made(_frame_pieces(table, columns), columns, dims, draw, tell, large)
+        return _with_workers(client, pieces, columns, how)
+    return _made(_frame_pieces(table, columns), columns, how)
 
 
 def _columns(dims: Sequence[str] | None, value: str, weights: Any) -> Columns:
@@ -133,18 +133,12 @@ def _columns(dims: Sequence[str] | None, value: str, weights: Any) -> Columns:
     return columns
 
 
-def _made(
-    pieces: Iterable[Piece],
-    columns: Columns | None,
-    dims: Sequence[str] | None,
-    draw: Draw | None,
-    tell: Tell | None,
-    large: int,
-) -> Observations | Partitions:
-    filled = fill(pieces, dims, tell=tell)
-    if filled.store.rows <= large:
+def _made(pieces: Iterable[Piece], columns: Columns | None, how: _Reading) -> Observations | Partitions:
+    """Pieces as observations in memory if they are few, else in blocks on disk."""
+    filled = fill(pieces, how.dims, tell=how.tell)
+    if filled.store.rows <= how.large:
         return few(filled, columns)
-    return filled.partitions(draw or Draw(), tell=tell)
+    return filled.partitions(how.draw, tell=how.tell)
 
 
 def few(filled: Filled, columns: Columns | None) -> Observations:
@@ -175,19 +169,13 @@ def _few(filled: Filled, columns: Columns | None) -> Observations:
 
 
 def _with_workers(
-    client: Any,
-    pieces: Sequence[Any],
-    columns: Columns | None,
-    dims: Sequence[str] | None,
-    draw: Draw | None,
-    large: int,
-    shape: Sequence[int] | None = None,
+    client: Any, pieces: Sequence[Any], columns: Columns | None, how: _Reading, shape: Sequence[int] | None = None
 ) -> Observations | Partitions:
-    """Blocks with the workers of a cluster; here, if they are few."""
-    there = on_cluster(client, pieces, dims, shape)
-    if there.count <= large:
-        return few(fill(there.local(), dims, shape=shape), columns)
-    return there.partitions(draw or Draw())
+    """Pieces (futures) as blocks with the workers of a cluster; in memory here, if they are few."""
+    there = on_cluster(client, pieces, how.dims, shape)
+    if there.count <= how.large:
+        return few(fill(there.local(), how.dims, shape=shape), columns)
+    return there.partitions(how.draw)
 
 
 def _file_pieces(files: Sequence[str], columns: Columns | None) -> Iterator[Piece]:
@@ -231,10 +219,9 @@ def _chunked(data: Any, kind: str) -> Any:
     return inner if 3 * inner.nbytes > budget() else None
 
 
-def _from_chunks(
-    data: Any, array: Any, dims: Sequence[str] | None, draw: Draw | None, tell: Tell | None, large: int
-) -> Observations | Partitions:
-    names = dims if array is data else tuple(str(d) for d in data.dims)
+def _from_chunks(data: Any, array: Any, how: _Reading) -> Observations | Partitions:
+    """A Dask array, or xarray on one, chunk by chunk; `array` is the Dask array in `data`."""
+    how = how if array is data else replace(how, dims=tuple(str(d) for d in data.dims))
 
     def pieces() -> Iterator[Piece]:
         starts = [np.concatenate([[0], np.cumsum(c)[:-1]]).astype(int) for c in array.chunks]
@@ -248,8 +235,8 @@ def _from_chunks(
         corners = [[int(s[i]) for s, i in zip(starts, place, strict=True)] for place in np.ndindex(array.numblocks)]
         chunks = client.compute(list(array.to_delayed().ravel()))
         there = [client.submit(read_chunk, c, corner, pure=False) for c, corner in zip(chunks, corners, strict=True)]
-        return _with_workers(client, there, None, names, draw, large, array.shape)
-    filled = fill(pieces(), names, shape=array.shape, tell=tell)
+        return _with_workers(client, there, None, how, array.shape)
+    filled = fill(pieces(), how.dims, shape=array.shape, tell=how.tell)
     if array is not data:
         filled.labels.update({str(d): data.indexes[d].to_numpy() for d in data.dims if d in data.indexes})
-    return few(filled, None) if filled.store.rows <= large else filled.partitions(draw or Draw(), tell=tell)
+    return few(filled, None) if filled.store.rows <= how.large else filled.partitions(how.draw, tell=how.tell)
