@@ -28,8 +28,8 @@ Array = NDArray[Any]
 
 HYPER = 1e-6  # shape and rate of the Gamma hyperpriors
 MOMENTS_LIMIT = 2**27  # second moments of all rows, in doubles: 1 GiB
-ROUNDING = 1e-10  # of ||Y||^2 (100 dB): less expected error than this is a difference of large numbers, not a fit
-STRONGEST = 1e6  # mixing: beyond, neighbours alone count, and products of factors leave the range of numbers
+ROUNDING = 1e-10  # least expected error, as a share of ||Y||^2 (100 dB): what is below is rounding of large differences
+STRONGEST = 1e6  # largest `mixing`: beyond, neighbours alone count, and products of factors overflow
 CONTRACTED = 2**22  # doubles of one intermediate of `contract`: 32 MiB
 
 

@@ -14,7 +14,7 @@ from tensorfill.numerical.binary import sigmoid
 Array = NDArray[Any]
 
 TRANSFORMS = ("none", "sqrt", "asinh", "log")
-EXPONENT = 40.0  # beyond it e^x is no count anyone has seen
+EXPONENT = 40.0  # largest exponent of a mean: e^40 exceeds any real count
 
 
 @dataclass(frozen=True)

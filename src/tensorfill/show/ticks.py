@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-LETTERS, LINES = 13.0, 4.0  # that fit into an inch: along x, and above one another along y
+LETTERS, LINES = 13.0, 4.0  # letters along x, and lines above one another along y, that fit into an inch
 MOST_TICKS = 10  # along one axis
 YEARS = (-719_162, 2_932_896)  # days from 1970 to the years 1 and 9999, between which matplotlib can count
 

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 # the objective ended too early. Set on five priors and 30 to 2000 steps: above it the minimum was 3 to 90 % lower, at a
 # fifth of it less than 0.1 %.
 STEP, NOTICEABLE = 0.004, 1e-4
-ZERO = 1e-9  # of the first objective: one below this share counts as zero
+ZERO = 1e-9  # an objective below this share of the first counts as zero
 
 
 @SOLVERS.register("adam")

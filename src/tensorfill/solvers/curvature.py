@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-FLAT = 1e-9  # of the mean curvature: no entry has less
+FLAT = 1e-9  # least curvature of an entry, as a share of the mean curvature
 KINK = 1e-3  # residuals below this share of 1/|grad| are on the kink of a loss that has one
-STEP = 1e-4  # of finite differences, relative to 1 + |x|, for a prior without second derivative
+STEP = 1e-4  # step of finite differences, relative to 1 + |x|, for a prior without second derivative
 BLOCK = 2**15  # observations at a time: temporaries stay in a core's cache
 
 

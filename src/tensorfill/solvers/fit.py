@@ -24,8 +24,8 @@ from tensorfill.solvers.loop import Callback, Outcome, Stopping, run
 
 Array = NDArray[Any]
 
-RESTARTS = 2  # further starts where the only one ended worse than the mean of the data
-ASTRAY = 3.0  # times the spread of the data: an error above means that the start was a bad one
+RESTARTS = 2  # further starts if the only one ended worse than the mean of the data
+ASTRAY = 3.0  # a fit whose error is more than this many times the spread of the data had a bad start
 ENDED_EARLY = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME)  # ends of one fit that end the whole run
 Scored = tuple[float, int, Outcome]  # (score of a start, its number, its outcome): the least is the best
 
@@ -38,7 +38,7 @@ class Fit:
     solver: Solver
     start: Sequence[Array]
     held_out: Observations | None = None
-    mend: Callable[[Sequence[Array]], list[Array]] = list  # what is done to the factors before they are judged
+    mend: Callable[[Sequence[Array]], list[Array]] = list  # applied to the factors before held-out entries are scored
 
     def init(self, rng: np.random.Generator) -> State:
         self.solver.check(self.problem)

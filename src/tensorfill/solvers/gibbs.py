@@ -29,7 +29,7 @@ from tensorfill.solvers.gibbs_prior import RATIOS, ColumnPrior
 Array = NDArray[Any]
 
 SHAPE, RATE = 1.0, 1.0  # Gamma prior of the ridge; data are standardised
-LOCAL, GLOBAL = 0.5, (0.5, 1.0)  # Gamma priors of the precision of one size, and of its scale for all
+LOCAL, GLOBAL = 0.5, (0.5, 1.0)  # Gamma priors of the precision of each size, and of the scale that all of these share
 START = 0.1  # size of a component at the start; it grows if the data need it
 SMALLEST = 1e-8  # a size is never closer to zero, for it is divided by
 PROBES = 64  # observations whose fitted values are traced, to judge convergence
@@ -39,7 +39,13 @@ PROBES = 64  # observations whose fitted values are traced, to judge convergence
 class Chain:
     """Where the sampler is: a working copy that one step changes.
 
-    F (sum of I_n, C); ridge, ratio, middle (N, C); size (R,), hold (R,) its precision, held: the scale of that.
+    Attributes
+    ----------
+    F : (sum of I_n, C), the factors stacked along the modes
+    ridge, ratio, middle : (N, C), hyperparameters of every column in every mode, see `ColumnPrior`
+    size : (R,), of the components
+    hold : (R,), the precision of each size
+    held : the scale that these precisions share
     """
 
     F: Array

@@ -36,9 +36,9 @@ WORDS = {
 COUNT_SHIFT = 0.375  # Anscombe's: it makes the noise of counts even down to small ones
 LARGEST = 2**62  # entries whose places can be numbered
 FEW_COUNTS = 20  # up to it counts are taken as they are, unless a prior says otherwise
-LEVELS = 20  # so few different values are the marks of a scale, which ends where they end
-ENOUGH = 30  # observations of a slice whose largest says something about the others
-MARGIN = 0.25  # of the range of the data
+LEVELS = 20  # data with at most this many different values are marks of a scale, whose ends are the least and largest
+ENOUGH = 30  # observations of a slice from which on its largest value limits the others
+MARGIN = 0.25  # means may exceed the largest value by this share of the range of the data
 
 
 def family(

@@ -21,9 +21,9 @@ Array = NDArray[Any]
 Numbers = dict[str, Any]
 
 NOISE = (1.0, 0.1)  # Gamma prior of the noise precision: shape and rate
-DISPERSION = (math.log(10.0), 1.0)  # mean and spread of its logarithm
-STRIDES = (0.02, 0.1, 0.5)  # of the Metropolis steps of its logarithm
-EXPONENT = 50.0
+DISPERSION = (math.log(10.0), 1.0)  # prior of the dispersion: mean and spread of its logarithm
+STRIDES = (0.02, 0.1, 0.5)  # standard deviations of the Metropolis steps of its logarithm
+EXPONENT = 50.0  # largest exponent of a mean, so that it stays finite
 
 
 @dataclass(frozen=True, eq=False)

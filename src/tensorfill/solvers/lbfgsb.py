@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 FIRST_STEP = 0.1  # length of the first step, in units of a typical factor entry
-SHRINK, TRIES = 0.03, 4  # of the first step, and how often, where a burst does not lower the objective
-MOST_PAIRS = 1000  # of steps and gradients: each takes the room of all factors, and 20 are enough
+SHRINK, TRIES = 0.03, 4  # factor on the first step if a burst does not lower the objective, and how often it is tried
+MOST_PAIRS = 1000  # limit on `memory`: each pair of step and gradient is as large as all factors, and 20 are enough
 
 
 @SOLVERS.register("lbfgsb")

@@ -19,8 +19,9 @@ from tensorfill.solvers.checkpoint import Memory, load, save
 Callback = Callable[[State, History], bool | None]
 
 SOON = 1.0  # seconds to the first checkpoint
-DEAR, RARE = 2.0, 60.0  # the time between two grows by DEAR times the seconds that writing takes, at most by RARE
-LATE, LATEST = 0.05, 0.5  # share of a time limit, and seconds, by which an iteration may end after it
+# The time between two checkpoints is multiplied by DEAR times the seconds that writing one takes, by RARE at most.
+DEAR, RARE = 2.0, 60.0
+LATE, LATEST = 0.05, 0.5  # an iteration may end later than a time limit by this share of it plus so many seconds
 # Ends after which a resumed run goes on; after any other it is over.
 RESUMABLE = (Status.TIME, Status.ITERATIONS)
 
@@ -165,7 +166,7 @@ def _iterate(
 
 
 def _late(rows: Sequence[Row], now: float, seconds: float) -> bool:
-    """Is the time up, or would it be long before the end of one more iteration like the last?"""
+    """Is the time up, or would one more iteration, as long as the last, end too late after the limit?"""
     last = now - rows[-2].seconds
     return now >= seconds or now + last > seconds + LATE * seconds + LATEST
 

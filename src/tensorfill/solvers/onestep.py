@@ -20,13 +20,13 @@ Array = NDArray[Any]
 # alpha="auto": Section 6 of the paper, "slowly incremented until the model collapses"
 FIRST_MOVE = 1e-3  # the first alpha tried moves a factor by this share of itself; it is doubled from there
 TRIAL = 25  # sweeps after which an alpha that has not collapsed is taken to work: collapses come in the first ten
-HALVINGS = 5  # of the bracket between what works and what collapses: the edge is known to 2.2 %
-# Of the edge, that alpha is: at the edge itself the objective swings to and fro. Chosen on tree with 95 % missing, one
-# seed, where it makes 0.16 dB: no more than another start does
+HALVINGS = 5  # bisections between an alpha that works and one that collapses: the largest that works is known to 2.2 %
+# alpha as a share of the largest that works, with which the objective still oscillates. Chosen on tree with 95 %
+# missing, one seed, where it makes 0.16 dB: no more than another start does
 MARGIN = 0.9
-MOST = 60  # doublings
-SLACK = 1e-4  # later, a rise of the objective by more than this share of what was gained so far is taken back
-SHRINK, CREEP = 0.5, 1.02  # factors on alpha after a sweep that is taken back, and after one that is not
+MOST = 60  # doublings of alpha, at most
+SLACK = 1e-4  # later, a sweep that raises the objective by more than this share of what was gained so far is undone
+SHRINK, CREEP = 0.5, 1.02  # factors on alpha after a sweep that is undone, and after one that is not
 
 
 @SOLVERS.register("onestep")

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 JITTER, NOTHING = 1e-10, 1e-30
 WIDEST = 600  # bands, counted in entries of A; beyond, conjugate gradients are faster and need no memory
 ROOM = 2**25  # doubles that a banded matrix may take
-PASSES = 60  # of coordinate descent over a row
+PASSES = 60  # passes of coordinate descent over a row, at most
 NEAR = 1e-6  # a move that gains less than this share of the first is the last
 SWEEPS = 10  # over rows that are tied and bounded
 
