@@ -7,9 +7,10 @@ import tensorfill as tfl
 from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.candidates.base import Unsuited, dense_table, from_table, refused, tables
 from tensorfill.choose.candidates.columns import expectation_maximisation
-from tensorfill.choose.candidates.interpolate import along_lines, wander
+from tensorfill.choose.candidates.interpolate import along_lines, bend, wander
 from tensorfill.choose.candidates.posterior import PosteriorMean, folded
 from tensorfill.choose.candidates.rows import nearest_rows
+from tensorfill.choose.candidates.season import repeating
 from tensorfill.choose.candidates.together import Together, correlations, wander_together
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import look
@@ -19,12 +20,14 @@ from tensorfill.result.answer import unpack
 
 
 def data(kind):
-    """(array with NaN) of a kind: table, series, counts, yes/no, field, or a tensor without noise."""
+    """(array with NaN) of a kind: table, series, a daily rhythm, counts, yes/no, field, or a tensor without noise."""
     rng = np.random.default_rng(5)
     if kind == "table":
         T = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 6)) * np.array([1, 10, 100, 1, 2, 3.0]) + 5
     elif kind == "series":
         T = np.cumsum(rng.normal(size=(60, 4)), axis=0)
+    elif kind == "rhythm":
+        T = np.sin(np.arange(96)[:, None] * np.pi / 6 + rng.uniform(0, 6, 3)) + 0.1 * rng.normal(size=(96, 3))
     elif kind == "counts":
         T = rng.poisson(8 * rng.gamma(2, 0.5, (9, 1, 1)) * rng.gamma(2, 0.5, (1, 8, 1)) * np.ones((1, 1, 6))).astype(
             float
@@ -40,7 +43,7 @@ def data(kind):
     return T
 
 
-KINDS = ("table", "series", "counts", "yes/no", "field", "exact")
+KINDS = ("table", "series", "rhythm", "counts", "yes/no", "field", "exact")
 CASES = [(name, kind) for name in CANDIDATES for kind in KINDS]
 
 
@@ -121,21 +124,57 @@ def test_lines_between_neighbours():
     np.testing.assert_allclose(uneven[0], [1, 1, 2, 3.5, 4, 4])
 
 
-def test_the_smoother_solves_its_equations():
+def steps(x, apart):
+    return (np.diff(x) ** 2 / apart).sum()
+
+
+def changes_of_slope(x, apart):
+    return (np.diff(np.diff(x) / apart) ** 2 / ((apart[1:] + apart[:-1]) / 2)).sum()
+
+
+@pytest.mark.parametrize(("smooth", "penalty"), [(wander, steps), (bend, changes_of_slope)])
+def test_the_smoother_solves_its_equations(smooth, penalty):
     rng = np.random.default_rng(0)
     T, known = rng.normal(size=(3, 9)), rng.random((3, 9)) < 0.6
     T = np.where(known, T, 0.0)
-    tie = rng.uniform(0.2, 3.0, 8)
-    X = wander(T, known, 0.7, 0.05, tie)
+    apart = rng.uniform(0.3, 5.0, 8)
+    X = smooth(T, known, 0.7, np.array([0.05, 0.5, 0.01]), apart)
 
     def value(x, k):
-        return ((x - T[k])[known[k]] ** 2).sum() / 0.7 + (tie * np.diff(x) ** 2).sum() + 0.05 * (x**2).sum()
+        return ((x - T[k])[known[k]] ** 2).sum() / 0.7 + penalty(x, apart) + (0.05, 0.5, 0.01)[k] * (x**2).sum()
 
     for k in range(3):  # a minimum: no step in any direction is better, and the slope vanishes
         for j in range(9):
             e = np.zeros(9)
             e[j] = 1e-5
             assert abs(value(X[k] + e, k) - value(X[k] - e, k)) / 2e-5 < 1e-6
+
+
+@pytest.mark.parametrize("name", ["smoother", "season"])
+def test_nothing_inside_a_fit_is_chosen_by_what_it_knows_already(name):
+    """A series alone: its means at the entries set aside inside the fit are these entries, if they are not left out."""
+    t = np.arange(200.0)
+    T = np.sin(t * np.pi / 6) + 0.3 * np.sin(t / 17)
+    gaps = np.random.default_rng(0).random(200) < 0.3
+    obs = tfl.observe(np.where(gaps, np.nan, T))
+    facts = look(obs)
+    found = list(CANDIDATES[name].search(facts, Given()))[-1].fit(obs, facts, Run()).answer.full()[:, 0]
+    lines = np.interp(t, t[~gaps], T[~gaps])
+    assert np.abs(found - T)[gaps].max() < 0.5 * np.abs(lines - T)[gaps].max()
+
+
+def test_a_profile_over_the_period_fills_whole_periods():
+    t, rng = np.arange(240), np.random.default_rng(0)
+    T = np.stack([np.cos(t * np.pi / 12) + 0.01 * t, 5 * np.sin(t * np.pi / 12) - 3])
+    known = np.ones(T.shape, dtype=bool)
+    known[0, 100:124] = known[1, 30:60] = False
+    noisy = np.where(known, T + 0.05 * rng.normal(size=T.shape), 0.0)
+    profile = repeating(noisy, known, t % 24)
+    off = (profile - T)[~known]
+    assert np.abs(off[:24]).mean() < 0.3  # the slow rise is left to the smoother
+    assert np.abs(off[24:]).max() < 0.15
+    constant = repeating(np.where(known, rng.normal(size=T.shape), 0.0), known, t % 24)
+    assert np.ptp(constant, axis=1).max() < 1.0  # chance is no profile: the means of ten numbers spread by more
 
 
 def test_regression_finds_a_linear_relation():

@@ -374,12 +374,16 @@ def test_a_leader_tried_with_few_draws_is_tried_with_more(monkeypatch):
     assert longest.trial.draws > 2 * max(e.trial.draws for e in contest.entries if e is not longest)
 
 
-def test_of_means_of_draws_one_is_blended(contest):
-    """Two posteriors would share the time in which one is drawn from long enough."""
+def test_of_costly_means_of_draws_one_is_blended(contest, monkeypatch):
+    """Of large data, two posteriors would share the time in which one is drawn from long enough."""
     posterior = next(e for e in contest.entries if e.candidate.name == "posterior")
     other = replace(posterior, candidate=replace(posterior.candidate, rank=10))
     rest = [e for e in contest.ranking() if e.candidate.name != "posterior"][:2]
-    assert blend.partners([rest[0], posterior, other, rest[1]]) == [rest[0], posterior, rest[1]]
+    ranking = [rest[0], posterior, other, rest[1]]
+    monkeypatch.setattr(contest, "ranking", lambda: ranking)
+    for times, expected in ((2.0, ranking), (0.5, [rest[0], posterior, rest[1]])):
+        monkeypatch.setattr(contest, "budget", times * other.candidate.cost(contest.facts))
+        assert blend.partners(contest) == expected
 
 
 def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, monkeypatch):

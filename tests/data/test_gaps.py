@@ -67,6 +67,25 @@ def test_runs_of_few_series_are_set_aside_as_runs():
         assert kept.mask.any(axis=1).all()
 
 
+def lengths(mask):
+    """Of the runs of False along the first mode, column by column."""
+    ends = np.diff(np.pad(~mask, ((1, 1), (0, 0))).astype(int), axis=0)
+    return [b - a for column in ends.T for a, b in zip(*(np.flatnonzero(column == s) for s in (1, -1)), strict=True)]
+
+
+@pytest.mark.parametrize(("shape", "length"), [((240, 2), 24), ((300, 1), 15), ((20_000, 3), 50)])
+def test_one_gap_is_reason_enough_to_set_such_gaps_aside(shape, length):
+    """Single entries would say that any interpolation will do."""
+    mask = np.ones(shape, dtype=bool)
+    mask[100 : 100 + length, 0] = False
+    for seed in range(3):
+        kept, aside = split_like_gaps(observed(mask), 0.15, np.random.default_rng(seed))
+        assert aside.nnz >= min(0.1 * mask.size, 20 * length)
+        assert set(lengths(~aside.mask)) == {length}
+        assert set(lengths(kept.mask)) == {length}  # they meet neither each other nor the gap
+        assert kept.mask[[0, -1]].all()  # nor an end, where nothing is missing
+
+
 def test_blots_are_set_aside_where_blots_are_missing():
     _, aside = split_like_gaps(observed(MASKS["clouds"][0]), 0.1, np.random.default_rng(0))
     inverse = observed(~aside.mask)

@@ -57,7 +57,7 @@ def decide(contest: Contest, *, one: bool = False) -> Decision:
     """The winner or the blend. Entries that all candidates miss by far count less; an answer hardly better than a
     simple candidate gets a share of that one; slices never seen are left to candidates that know of such.
     """
-    with contest.softened(partners(contest.ranking())):
+    with contest.softened(partners(contest)):
         decision = _decide(contest, one=one)
     return _for_unseen(contest, decision if one else _safe(contest, decision))
 
@@ -108,7 +108,7 @@ def _decide(contest: Contest, *, one: bool) -> Decision:
     if ranking[0].candidate.name == YARDSTICK:  # no candidate is better than the means, so what a blend gains is chance
         return best
     if not one and len(ranking) > 1:
-        best = blended(contest, partners(ranking)) or best
+        best = blended(contest, partners(contest)) or best
     for entry in ranking:  # the simple one that is as good as the best
         if entry.candidate.name == YARDSTICK:
             return best if contest.beats(best.predict(contest), entry.predictions, AHEAD) else single(entry)
@@ -120,11 +120,14 @@ def single(entry: Entry) -> Decision:
     return Decision((entry,), np.ones((len(GAPS), 1)))
 
 
-def partners(ranking: list[Entry]) -> list[Entry]:
-    """Those that may be blended: the best, but of a family whose answers are means of draws one alone."""
+def partners(contest: Contest) -> list[Entry]:
+    """Those that may be blended: the best. Of a family whose answers are means of draws only one, where fitting another
+    to everything takes longer than all trials did.
+    """
     out: list[Entry] = []
-    for entry in ranking:
-        if not (entry.candidate.averages and any(type(e.candidate) is type(entry.candidate) for e in out)):
+    for entry in contest.ranking():
+        again = entry.candidate.averages and any(type(e.candidate) is type(entry.candidate) for e in out)
+        if not (again and entry.candidate.cost(contest.facts) > contest.budget):
             out.append(entry)
     return out[:PARTS]
 

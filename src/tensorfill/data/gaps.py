@@ -1,7 +1,8 @@
-"""Setting known entries aside in the way in which others are missing.
+"""Hold out known entries with the same pattern as the missing ones.
 
 Single entries hidden at random are easily guessed from their neighbours. Where whole days, pixels or clouds are
-missing that says little about the answer there; entries under the same gaps, moved elsewhere, say more.
+missing, the error on such entries says little about the error in the gaps. Entries under the same gaps, moved to
+another place, say more.
 """
 
 from __future__ import annotations
@@ -18,22 +19,31 @@ Array = NDArray[Any]
 
 CLUSTERED = 0.3  # how much likelier than by chance the neighbour of a gap is one
 GAPS_FOR_GROUPS = 10  # gaps before one can speak of groups
-TRIES = 8  # moves of the gaps, to find one that empties no slice
+TRIES = 8  # ways to move the gaps, to find one that empties no slice
+MOVES = 32  # times that few gaps are moved, to hide enough entries under them
+TELLING = 60  # entries set aside that say something, even if they are a small share of all
 
 
 def scattered(obs: Observations) -> NDArray[np.bool_]:
     """True at missing entries of slices that have an observed one, full shape."""
     missing = ~obs.mask
-    for n, i in obs.empty_slices():
-        missing[(slice(None),) * n + (i,)] = False
+    for n in slice_modes(obs.shape):
+        missing[(slice(None),) * n + (~obs.seen(n),)] = False
     return missing
+
+
+def slice_modes(shape: Sequence[int]) -> list[int]:
+    """The modes whose slices have more than one entry. The steps of a single series are no slices but its entries."""
+    size = np.prod(shape, dtype=np.float64)
+    return [n for n, length in enumerate(shape) if size > length]
 
 
 def clustering(obs: Observations) -> list[float]:
     """Per mode: how much likelier than by chance the neighbour of a missing entry is missing; 0 by chance, 1 always.
     Slices never seen do not count.
     """
-    seen = [obs.seen(n) for n in range(obs.ndim)]
+    whole = slice_modes(obs.shape)
+    seen = [obs.seen(n) if n in whole else np.ones(length, dtype=bool) for n, length in enumerate(obs.shape)]
     missing = ~obs.mask
     return _together(missing if all(s.all() for s in seen) else missing[np.ix_(*seen)])
 
@@ -78,25 +88,32 @@ def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -
 def _around_moved_gaps(
     obs: Observations, rest: Observations, share: float, rng: np.random.Generator
 ) -> Observations | None:
-    """`rest` without what lies under the gaps of `obs`, moved; None if none of TRIES moves hides about the share. Moves
-    that empty no slice come first; if there is none, as with few series, one entry of each such slice stays.
+    """`rest` without what lies under the gaps of `obs`, moved; None if none of TRIES ways to move them hides enough.
+    Ways that empty no slice come first; if there is none, as with few series, one entry of each such slice stays.
     """
     missing, spoilt = scattered(obs), None
-    free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED and obs.shape[n] > 1]
+    free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED or obs.shape[n] == 1]
     for _ in range(TRIES):
         out = _under_moved_gaps(rest, missing, share, free, rng)
-        if 0.5 * share <= out.mean() <= min(2 * share, 0.5):
+        if min(0.5 * share * rest.nnz, TELLING) <= out.sum() <= min(2 * share, 0.5) * rest.nnz:
             kept = rest.subset(~out)
-            if len(kept.empty_slices()) == len(rest.empty_slices()):
+            if not _emptied(kept, rest):
                 return kept
             spoilt = out if spoilt is None else spoilt
     return None if spoilt is None else rest.subset(~_but_one(rest, spoilt, rng))
 
 
+def _emptied(kept: Observations, obs: Observations) -> bool:
+    """Does a slice have entries in `obs`, but none in `kept`?"""
+    return any((obs.seen(n) & ~kept.seen(n)).any() for n in slice_modes(obs.shape))
+
+
 def _but_one(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
-    """One entry less of slices of which all would be set aside: of few series, moved gaps soon meet at some time."""
-    for n, length in enumerate(obs.shape):
-        i = obs.indices[:, n]
+    """`out` (nnz,), changed so that each slice that would be held out completely keeps one entry. With few series,
+    moved gaps soon cover all of them at some time.
+    """
+    for n in slice_modes(obs.shape):
+        i, length = obs.indices[:, n], obs.shape[n]
         emptied = np.bincount(i[~out], minlength=length) == 0
         at = rng.permutation(np.flatnonzero(out & emptied[i]))
         out[at[np.unique(i[at], return_index=True)[1]]] = False
@@ -104,13 +121,13 @@ def _but_one(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
 
 
 def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> Array:
-    """Which observations (nnz,) to hide with their whole slice: as large a part of those held out as slices never seen
-    are of the gaps, in the runs in which these come.
+    """Which observations (nnz,) to hide with their whole slice. Their share of the held-out entries is the share of
+    never observed slices among the gaps, and they come in runs of the same lengths.
     """
     out = np.zeros(obs.nnz, dtype=bool)
     gaps = obs.size - obs.nnz
-    for n, length in enumerate(obs.shape):
-        seen = obs.seen(n)
+    for n in slice_modes(obs.shape):
+        seen, length = obs.seen(n), obs.shape[n]
         unseen = length - np.count_nonzero(seen)
         if unseen == 0 or seen.sum() < 4:
             continue
@@ -133,33 +150,86 @@ def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> 
 def _under_moved_gaps(
     obs: Observations, missing: NDArray[np.bool_], share: float, free: list[int], rng: np.random.Generator
 ) -> Array:
-    """Which observations (nnz,) lie under the gaps `missing` moved round by a random distance; if these are too many,
-    some of the gaps, whole: `free` are the modes along which they do not extend.
+    """Which observations (nnz,) lie under the gaps `missing`, moved round by random distances: about `share` of them.
+
+    Moved gaps that meet others, or an end that no real one meets, are more difficult than real ones. They are taken
+    only where gaps lie so densely that there are hardly any others. Gaps do not extend along the modes `free`.
     """
-    moves = [int(rng.integers(length)) for length in obs.shape]
-    hidden: Array = np.roll(missing, moves, axis=tuple(range(obs.ndim))).reshape(-1)[obs.flat]
     count = max(1, round(share * obs.nnz))
+    if free:
+        hidden = _apart(missing, free, obs, count, rng)
+        if hidden.sum() >= min(0.5 * count, TELLING):
+            return hidden
+    moved = _moved(missing, rng)
+    for _ in range(MOVES):
+        if np.count_nonzero(moved.reshape(-1)[obs.flat]) >= count:
+            break
+        moved |= _moved(missing, rng)
+    hidden = moved.reshape(-1)[obs.flat]
     if hidden.sum() <= count:
         return hidden
-    if free:  # gaps are fibres or slices, one for each index along the free modes: draw from them
-        gap = np.ravel_multi_index(tuple(obs.indices[:, n] for n in free), [obs.shape[n] for n in free])
+    if free:
+        gap = _numbered(moved, free).reshape(-1)[obs.flat]
         order = rng.permutation(int(gap.max()) + 1)[gap]
-    else:  # gaps are blots: take what lies within a stretch of the longest mode
+    else:  # gaps are blots, which may all be one: take what lies within a stretch of the longest mode
         longest = int(np.argmax(obs.shape))
         order = (obs.indices[:, longest] - rng.integers(obs.shape[longest])) % obs.shape[longest]
     last = np.partition(order[hidden], count - 1)[count - 1]
     return hidden & (order <= last)
 
 
+def _apart(
+    missing: NDArray[np.bool_], free: Sequence[int], obs: Observations, count: int, rng: np.random.Generator
+) -> Array:
+    """Which observations (nnz,) lie under gaps that were moved by random distances and meet no other gap, nor an end of
+    a mode that no real gap meets: about `count` of them, or less if there are not so many.
+    """
+    ends = [(n, end) for n in range(obs.ndim) if n not in free for end in (0, -1) if not missing.take(end, n).any()]
+    taken, hidden = np.zeros_like(missing), np.zeros(obs.nnz, dtype=bool)
+    for _ in range(MOVES):
+        others = taken | ~obs.mask
+        gap = _numbered(_moved(missing, rng) | others, free)
+        apart = np.ones(int(gap.max()) + 1, dtype=bool)
+        apart[0] = False
+        apart[gap[others]] = False
+        for n, end in ends:
+            apart[gap.take(end, axis=n)] = False
+        order = rng.permutation(np.flatnonzero(apart))
+        size = np.bincount(gap.ravel())[order]
+        apart[order[np.searchsorted(np.cumsum(size), count - hidden.sum()) + 1 :]] = False  # the last one whole
+        taken |= apart[gap]
+        hidden = taken.reshape(-1)[obs.flat]
+        if hidden.sum() >= count:
+            break
+    return hidden
+
+
+def _moved(missing: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """The gaps moved round by a random distance along every mode."""
+    return np.roll(missing, [int(rng.integers(length)) for length in missing.shape], axis=tuple(range(missing.ndim)))
+
+
+def _numbered(missing: NDArray[np.bool_], free: Sequence[int]) -> NDArray[np.int32]:
+    """The number (from 1) of the gap that each missing entry belongs to, 0 elsewhere: full shape. Entries
+    are of one gap if they are neighbours along a mode that is not free: a stretch of a series, a fibre, a slice.
+    """
+    from scipy.ndimage import generate_binary_structure, label
+
+    joined = generate_binary_structure(missing.ndim, 1)
+    for n in free:
+        joined[(slice(None),) * n + ([0, 2],)] = False
+    return np.asarray(label(missing, joined)[0])
+
+
 # --- gaps in pictures -----------------------------------------------------------------------------------------------
 
-HALF = 0.5  # a picture of which less than this share is known is not one with gaps in it
-BY_CHANCE = 1e-6  # a gap is not one of chance if fewer than this many so deep are expected by chance
+HALF = 0.5  # a picture of which less than this share is known counts as sampled at random, not as one with gaps
+BY_CHANCE = 1e-6  # a gap is real if fewer than this many gaps as deep are expected by chance
 
 
 def depth(obs: Observations) -> float:
-    """How far it is, in pixels, from the inside of the deepest gap of a picture (rows x columns x channels) to a known
-    pixel; 0 where whole pixels are not what is missing, and where single pixels missing at random look the same.
+    """The largest distance, in pixels, from a missing pixel of a picture (rows x columns x channels) to the nearest
+    known one; 0 if single channels are missing, or if pixels missing at random could have left gaps as deep.
     """
     from scipy.ndimage import distance_transform_edt
 
@@ -184,8 +254,8 @@ STEPS = (1, 3)  # distances at which one kind of gap ends and the next begins
 def gap_kinds(observed: NDArray[np.bool_], ordered: Sequence[int]) -> NDArray[np.uint8]:
     """What kind of gap each entry is (or, if observed, would be as a single gap): numbers of GAPS, full shape.
 
-    How far it is to the nearest known entry along one of the modes `ordered`, all other indices equal: across an hour a
-    neighbour knows most, across a week it knows nothing. Without an ordered mode nothing is near or far.
+    The kind depends on the distance to the nearest known entry along one of the modes `ordered`, all other indices
+    equal: an entry one hour away predicts well, one a week away does not. Without an ordered mode there is no distance.
     """
     kinds = np.zeros(observed.shape, dtype=np.uint8)
     if ordered:
@@ -193,7 +263,7 @@ def gap_kinds(observed: NDArray[np.bool_], ordered: Sequence[int]) -> NDArray[np
         for n in ordered:
             np.minimum(distance, steps_to_known(observed, n), out=distance)
         kinds = np.searchsorted(STEPS, distance, side="left").astype(np.uint8)
-    for n in range(observed.ndim):
+    for n in slice_modes(observed.shape):
         others = tuple(m for m in range(observed.ndim) if m != n)
         unseen = ~observed.any(axis=others, keepdims=True)
         kinds[np.broadcast_to(unseen, observed.shape)] = len(GAPS) - 1
@@ -201,7 +271,7 @@ def gap_kinds(observed: NDArray[np.bool_], ordered: Sequence[int]) -> NDArray[np
 
 
 def kinds_at(observed: NDArray[np.bool_], at: Array, ordered: Sequence[int]) -> NDArray[np.uint8]:
-    """As `gap_kinds`, of the missing entries at these positions in the whole, (k,): where they are few, or a sample."""
+    """As `gap_kinds`, but only of the missing entries at the flat positions `at`, (k,): cheaper where they are few."""
     where = np.unravel_index(at, observed.shape)
     kinds = np.full(len(at), len(STEPS) if ordered else 0, dtype=np.uint8)
     for step in range(max(STEPS), 0, -1) if ordered else ():
@@ -210,8 +280,8 @@ def kinds_at(observed: NDArray[np.bool_], at: Array, ordered: Sequence[int]) -> 
                 inside = (other >= 0) & (other < observed.shape[n])
                 there = tuple(np.where(inside, other, 0) if m == n else w for m, w in enumerate(where))
                 kinds[inside & observed[there]] = np.searchsorted(STEPS, step)
-    for n, i in enumerate(where):
-        others = tuple(m for m in range(observed.ndim) if m != n)
+    for n in slice_modes(observed.shape):
+        others, i = tuple(m for m in range(observed.ndim) if m != n), where[n]
         kinds[~np.asarray(observed.any(axis=others))[i]] = len(GAPS) - 1
     return kinds
 

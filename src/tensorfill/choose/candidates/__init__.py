@@ -2,6 +2,7 @@
 
 from tensorfill.choose.candidates import means as _means  # noqa: F401, I001  the order of lists
 from tensorfill.choose.candidates import interpolate as _interpolate  # noqa: F401
+from tensorfill.choose.candidates import season as _season  # noqa: F401
 from tensorfill.choose.candidates import timeline as _timeline  # noqa: F401
 from tensorfill.choose.candidates import columns as _columns  # noqa: F401
 from tensorfill.choose.candidates import together as _together  # noqa: F401

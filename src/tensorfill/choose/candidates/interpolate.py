@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,15 @@ Array = NDArray[Any]
 # series is drawn back to its mean. Held-out entries decide, on a coarse grid: errors are flat around their minimum.
 NOISE = (0.01, 0.3, 3.0, 30.0)
 RETURN = (1e-4, 0.02, 0.3)
+# the same where it is the slope that changes by such steps
+NOISE_OF_BENDS = (0.01, 3.0, 1e3, 3e5)
+RETURN_OF_BENDS = (1e-8, 1e-3, 0.3)
 SHARE = 0.15  # held out inside the candidate to choose among these
 LARGEST = 2**24  # entries
+BLOCK = 2**22  # numbers in the tables of as many choices as are solved for at once
+
+# What series wander about, (k, L), given observations, and from them the values and which are known, (k, L) each.
+Base = Callable[[Observations, Array, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -95,37 +103,67 @@ class Smoother(Along):
 
     assumes = "what the means leave changes slowly along one mode, with noise of a size of its own"
 
+    curved: bool = False  # does the slope wander rather than the series itself?
+
+    @classmethod
+    def first(cls, facts: Facts, given: Given) -> int:
+        return 2
+
+    @classmethod
+    def search(cls, facts: Facts, given: Given) -> Search:
+        for n in sorted(facts.ordered, key=lambda n: facts.modes[n].rough):
+            yield cls(n, facts.modes[n].dim)
+            yield cls(n, facts.modes[n].dim, curved=True)
+
+    @property
+    def label(self) -> str:
+        return f"{super().label}, curved" if self.curved else super().label
+
     def cost(self, facts: Facts) -> float:
-        fits = 2 * len(NOISE) * len(RETURN) + 1
-        return 4e-3 + fits * (3e-8 * facts.size + 1e-5 * facts.shape[self.mode])
+        return 6e-3 + 2e-6 * facts.size + (5e-5 if self.curved else 1.6e-5) * facts.shape[self.mode]
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
-        look = watch(run)
-        X = dense_table(obs.dense(dtype=np.float64), (self.mode,))
-        known = ~np.isnan(X)
-        means = means_table(obs, facts, run, (self.mode,))
-        rest, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3]))  # across a run, other weights hold
-        kept = dense_table(rest.mask, (self.mode,))
-        aside = known & ~kept
-        T = np.where(known, X, 0.0)
-        scale = _spread(T, known)
-        tie = 1.0 / np.diff(obs.position(self.mode))  # what is twice as far may wander by twice the variance
-        best, least = (means, 0.0, np.inf), np.inf
-        for base in (means, own_level(T, kept, means)):
-            for noise in NOISE:
-                for back in RETURN:
-                    look()
-                    found = base + wander(np.where(kept, T - base, 0.0), kept, noise, back, tie)
-                    error = float(np.mean(((found - T) / scale)[aside] ** 2)) if aside.any() else np.inf
-                    if error < least:
-                        best, least = (base, noise, back), error
-        base, noise, back = best
-        if noise == 0.0:
-            return Fitted(Filled(from_table(means, obs.shape, (self.mode,))))
-        if base is not means:
-            base = own_level(T, known, means)
-        filled = base + wander(np.where(known, T - base, 0.0), known, noise, back, tie)
-        return Fitted(Filled(from_table(filled, obs.shape, (self.mode,))), settings={"noise": noise, "return": back})
+        def means(some: Observations, T: Array, known: Array) -> Array:
+            return means_table(some, facts, run, (self.mode,))
+
+        def levels(some: Observations, T: Array, known: Array) -> Array:
+            return own_level(T, known, means(some, T, known))
+
+        return smoothed(obs, self.mode, [means, levels], run, curved=self.curved)
+
+
+def smoothed(obs: Observations, mode: int, bases: Sequence[Base], run: Run, *, curved: bool = False) -> Fitted:
+    """Series along `mode` that wander about one of the `bases`, or whose slope does; which base, and how much they
+    wander, is decided by entries set aside as the gaps lie: across a run other weights hold than across one step.
+    """
+    move, noises, returns = (bend, NOISE_OF_BENDS, RETURN_OF_BENDS) if curved else (wander, NOISE, RETURN)
+    look = watch(run)
+    X = dense_table(obs.dense(dtype=np.float64), (mode,))
+    known = ~np.isnan(X)
+    left, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3]))
+    kept = dense_table(left.mask, (mode,))
+    aside = known & ~kept
+    T = np.where(known, X, 0.0)
+    scale = _spread(T, known)
+    apart = np.diff(obs.position(mode))
+    pairs = np.array([(noise, back) for noise in noises for back in returns])  # (g, 2)
+    chosen, least = (bases[0], pairs[0]), np.inf
+    for make in bases:
+        base = make(left, np.where(kept, T, 0.0), kept)
+        rest = np.where(kept, T - base, 0.0)
+        for some in np.array_split(pairs, min(len(pairs), -(-len(pairs) * T.size // BLOCK))):
+            look()
+            noise, back = (np.repeat(column, len(T)) for column in some.T)
+            found = move(np.tile(rest, (len(some), 1)), np.tile(kept, (len(some), 1)), noise, back, apart)
+            off = ((found.reshape(-1, *T.shape) + base - T) / scale)[:, aside]
+            errors = np.mean(off**2, axis=1) if aside.any() else np.full(len(some), np.inf)
+            if errors.min() < least:
+                chosen, least = (make, some[np.argmin(errors)]), float(errors.min())
+    make, (noise, back) = chosen
+    base = make(obs, T, known)
+    filled = base + move(np.where(known, T - base, 0.0), known, noise, back, apart)
+    settings = {"noise": float(noise), "return": float(back)}
+    return Fitted(Filled(from_table(filled, obs.shape, (mode,))), settings=settings)
 
 
 def _spread(T: Array, known: Array) -> Array:
@@ -143,12 +181,14 @@ def own_level(T: Array, known: Array, means: Array) -> Array:
     return np.where(count > 0, own, means)
 
 
-def wander(T: Array, known: Array, noise: float, back: float, tie: Array) -> Array:
-    """Rows of T (k, L) smoothed: argmin sum over known (x - t)^2 / noise + sum tie_j (x_j+1 - x_j)^2 + back sum x_j^2.
+def wander(T: Array, known: Array, noise: float | Array, back: float | Array, apart: Array) -> Array:
+    """Rows of T (k, L) smoothed: argmin sum over known (x - t)^2 / noise + sum (x_j+1 - x_j)^2 / apart_j + back sum x^2
+    `apart` (L - 1,) are the distances of neighbours: over twice the distance a row may wander by twice the variance.
 
-    One tridiagonal system per row, all rows at once: elimination forwards, substitution backwards.
+    One tridiagonal system per row, all rows at once: elimination forwards, substitution backwards. `noise` and `back`
+    are numbers, or one for each row, (k,).
     """
-    L = T.shape[1]
+    L, tie = T.shape[1], 1.0 / apart
     weight = known.T / noise  # (L, k)
     diagonal = weight + back
     diagonal[:-1] += tie[:, None]
@@ -160,4 +200,43 @@ def wander(T: Array, known: Array, noise: float, back: float, tie: Array) -> Arr
     right[-1] /= diagonal[-1]
     for j in range(L - 2, -1, -1):
         right[j] = (right[j] + tie[j] * right[j + 1]) / diagonal[j]
+    return right.T
+
+
+def bend(T: Array, known: Array, noise: float | Array, back: float | Array, apart: Array) -> Array:
+    """As `wander`, with the squares of changes of slope (second divided differences) in place of those of steps. With
+    hardly any noise the rows are nearly cubic splines through the known entries.
+
+    One system of five diagonals per row, all rows at once.
+    """
+    L = T.shape[1]
+    weight = known.T / noise  # (L, k)
+    # slope_j = (x_j+1 - x_j) / apart_j; its change at each inner place, by the distance over which it changes
+    D = np.zeros((L - 2, 3))
+    D[:, 0], D[:, 2] = 1 / apart[:-1], 1 / apart[1:]
+    D[:, 1] = -D[:, 0] - D[:, 2]
+    D /= np.sqrt(0.5 * (apart[:-1] + apart[1:]))[:, None]
+    own, next_one, second = np.zeros(L), np.zeros(L - 1), D[:, 0] * D[:, 2]  # the diagonals of D'D
+    for k in range(3):
+        own[k : L - 2 + k] += D[:, k] ** 2
+    for k in range(2):
+        next_one[k : L - 2 + k] += D[:, k] * D[:, k + 1]
+    diagonal = weight + back + own[:, None]
+    beside = np.repeat(next_one[:, None], len(T), axis=1)
+    right = weight * T.T
+    for j in range(L - 1):  # the row of j out of those of j + 1 and j + 2
+        share = beside[j] / diagonal[j]
+        diagonal[j + 1] -= share * beside[j]
+        right[j + 1] -= share * right[j]
+        if j < L - 2:
+            beside[j + 1] -= share * second[j]
+            share = second[j] / diagonal[j]
+            diagonal[j + 2] -= share * second[j]
+            right[j + 2] -= share * right[j]
+    right[-1] /= diagonal[-1]
+    for j in range(L - 2, -1, -1):
+        right[j] -= beside[j] * right[j + 1]
+        if j < L - 2:
+            right[j] -= second[j] * right[j + 2]
+        right[j] /= diagonal[j]
     return right.T

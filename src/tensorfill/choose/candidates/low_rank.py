@@ -53,7 +53,8 @@ STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 # normal and yes/no tables of `bench solvers`, seeds 0 and 1.
 FIRM = 100.0
 HIGHEST = 26  # rank at which that was measured; the time of a Newton sweep grows with its square
-BURSTS = 4  # patience with L-BFGS-B, whose one iteration here is a burst of many
+BURST, EVALUATIONS = 20, 300  # iterations of L-BFGS-B in one step of the loop; evaluations that a fit takes, about
+BURSTS = 4  # patience with it, in such steps
 STRIDES = 5  # patience with Newton within bounds, of which as many sweeps lead as far as dozens of multiplicative ones
 SWEEPS = 20  # that it takes, about
 ROUGH = 8  # sweeps that tell how much counts scatter
@@ -85,6 +86,7 @@ class LowRank(Candidate):
     standardise: int | None = None  # a mode whose slices are centred and scaled, where numbers have no zero
     centred: bool = True  # is the level taken out of such numbers? It may be part of the low-rank model
     scattered: bool = False  # are they counts that scatter more than Poisson's?
+    bursts: int | None = None  # of L-BFGS-B at most, in a trial; a soft ridge may ask for hundreds
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
@@ -123,9 +125,16 @@ class LowRank(Candidate):
             rows = 1e-9 * sum(facts.shape) * self.rank**3
             sweeps = SWEEPS + ROUGH * self.scattered
             return 0.02 + sweeps * (1e-4 + rows + facts.observed * (8.5e-8 + 7e-9 * self.rank))
-        evaluations = 300 if facts.numbers in ("reals", "scale", "yes/no") else 150
+        return 0.02 + (EVALUATIONS if facts.numbers in ("reals", "scale", "yes/no") else 150) * self._evaluation(facts)
+
+    def _evaluation(self, facts: Facts) -> float:
+        """Seconds that an evaluation of loss and gradient takes; twice what was measured, as all costs are."""
         entry = 1.2e-9 * facts.size if facts.share > 0.05 and facts.dense else 1.2e-8 * facts.observed
-        return 0.02 + 2 * evaluations * (1e-4 + entry * self.rank + 2e-8 * facts.observed)
+        return 2 * (1e-4 + entry * self.rank + 2e-8 * facts.observed)
+
+    def shorter(self, facts: Facts, seconds: float) -> Candidate:
+        evaluations = max(EVALUATIONS, seconds / self._evaluation(facts)) if self.form == "cp" else np.inf
+        return replace(self, bursts=int(evaluations / BURST)) if evaluations < STOPPING.max_iter * BURST else self
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         began = time.monotonic()
@@ -222,7 +231,7 @@ class LowRank(Candidate):
             return Newton() if bounded else Multiplicative()
         if self.stiffer >= FIRM and self.rank <= HIGHEST and Newton().refused(problem) is None:
             return Newton()
-        return LBFGSB(burst=20, memory=20)
+        return LBFGSB(burst=BURST, memory=20)
 
     def _fit(self, problem: Problem, smooth: dict[int, float], run: Run) -> Outcome:
         """From several starts where the first leads nowhere: it may lie at a saddle."""
@@ -244,6 +253,8 @@ class LowRank(Candidate):
         """To the best on entries set aside, then on for a while with all of them; without any, to convergence."""
         obs, solver, began = problem.observations, self._solver(problem), time.monotonic()
         longest = STOPPING.max_iter if run.max_iter is None else run.max_iter
+        if self.bursts is not None and isinstance(solver, LBFGSB):
+            longest = min(longest, self.bursts)
         share = ASIDE if self.given.held_out is None else self.given.held_out
         mend = partial(fill_unseen, smooth=smooth)
         if share == 0 or obs.nnz < FEWEST:
