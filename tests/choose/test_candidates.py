@@ -7,7 +7,7 @@ import tensorfill as tfl
 from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.candidates.base import Unsuited, dense_table, from_table, refused, tables
 from tensorfill.choose.candidates.columns import expectation_maximisation
-from tensorfill.choose.candidates.interpolate import along_lines, bend, wander
+from tensorfill.choose.candidates.interpolate import FIRM, along_lines, bend, wander
 from tensorfill.choose.candidates.posterior import PosteriorMean, folded
 from tensorfill.choose.candidates.rows import nearest_rows
 from tensorfill.choose.candidates.season import repeating
@@ -124,12 +124,13 @@ def test_lines_between_neighbours():
     np.testing.assert_allclose(uneven[0], [1, 1, 2, 3.5, 4, 4])
 
 
-def steps(x, apart):
-    return (np.diff(x) ** 2 / apart).sum()
+def steps(x, apart, back):
+    return (np.diff(x) ** 2 / apart).sum() + back * (x**2).sum()
 
 
-def changes_of_slope(x, apart):
-    return (np.diff(np.diff(x) / apart) ** 2 / ((apart[1:] + apart[:-1]) / 2)).sum()
+def changes_of_slope(x, apart, tension):
+    bends = np.diff(np.diff(x) / apart) ** 2 / ((apart[1:] + apart[:-1]) / 2)
+    return bends.sum() + tension * (np.diff(x) ** 2 / apart).sum() + FIRM * (x**2).sum()
 
 
 @pytest.mark.parametrize(("smooth", "penalty"), [(wander, steps), (bend, changes_of_slope)])
@@ -137,11 +138,11 @@ def test_the_smoother_solves_its_equations(smooth, penalty):
     rng = np.random.default_rng(0)
     T, known = rng.normal(size=(3, 9)), rng.random((3, 9)) < 0.6
     T = np.where(known, T, 0.0)
-    apart = rng.uniform(0.3, 5.0, 8)
-    X = smooth(T, known, 0.7, np.array([0.05, 0.5, 0.01]), apart)
+    apart, weights = rng.uniform(0.3, 5.0, 8), np.array([0.05, 0.5, 0.01])
+    X = smooth(T, known, 0.7, weights, apart)
 
     def value(x, k):
-        return ((x - T[k])[known[k]] ** 2).sum() / 0.7 + penalty(x, apart) + (0.05, 0.5, 0.01)[k] * (x**2).sum()
+        return ((x - T[k])[known[k]] ** 2).sum() / 0.7 + penalty(x, apart, weights[k])
 
     for k in range(3):  # a minimum: no step in any direction is better, and the slope vanishes
         for j in range(9):

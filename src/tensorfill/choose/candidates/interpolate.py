@@ -24,10 +24,12 @@ Array = NDArray[Any]
 # series is drawn back to its mean. Held-out entries decide, on a coarse grid: errors are flat around their minimum.
 NOISE = (0.01, 0.3, 3.0, 30.0)
 RETURN = (1e-4, 0.02, 0.3)
-# the same where it is the slope that changes by such steps
+# the same where it is the slope that changes by such steps; it returns to zero over about 1 / sqrt(TENSION) steps, so
+# that a series neither swings far out inside a long gap nor runs away beyond its ends
 NOISE_OF_BENDS = (0.01, 3.0, 1e3, 3e5)
-RETURN_OF_BENDS = (1e-8, 1e-3, 0.3)
-SHARE = 0.15  # held out inside the candidate to choose among these
+TENSION = (1e-5, 1e-3, 0.1)
+FIRM = 1e-9  # a return that only makes the system solvable
+SHARE, SPLITS = 0.15, 3  # held out inside the candidate to choose among these, and in how many ways: one has few gaps
 LARGEST = 2**24  # entries
 BLOCK = 2**22  # numbers in the tables of as many choices as are solved for at once
 
@@ -120,7 +122,7 @@ class Smoother(Along):
         return f"{super().label}, curved" if self.curved else super().label
 
     def cost(self, facts: Facts) -> float:
-        return 6e-3 + 2e-6 * facts.size + (5e-5 if self.curved else 1.6e-5) * facts.shape[self.mode]
+        return 0.012 + 6.5e-6 * facts.size + (1.5e-4 if self.curved else 7e-5) * facts.shape[self.mode]
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         def means(some: Observations, T: Array, known: Array) -> Array:
@@ -136,33 +138,33 @@ def smoothed(obs: Observations, mode: int, bases: Sequence[Base], run: Run, *, c
     """Series along `mode` that wander about one of the `bases`, or whose slope does; which base, and how much they
     wander, is decided by entries set aside as the gaps lie: across a run other weights hold than across one step.
     """
-    move, noises, returns = (bend, NOISE_OF_BENDS, RETURN_OF_BENDS) if curved else (wander, NOISE, RETURN)
+    move, noises, returns = (bend, NOISE_OF_BENDS, TENSION) if curved else (wander, NOISE, RETURN)
     look = watch(run)
     X = dense_table(obs.dense(dtype=np.float64), (mode,))
     known = ~np.isnan(X)
-    left, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3]))
-    kept = dense_table(left.mask, (mode,))
-    aside = known & ~kept
     T = np.where(known, X, 0.0)
     scale = _spread(T, known)
     apart = np.diff(obs.position(mode))
     pairs = np.array([(noise, back) for noise in noises for back in returns])  # (g, 2)
-    chosen, least = (bases[0], pairs[0]), np.inf
-    for make in bases:
-        base = make(left, np.where(kept, T, 0.0), kept)
-        rest = np.where(kept, T - base, 0.0)
-        for some in np.array_split(pairs, min(len(pairs), -(-len(pairs) * T.size // BLOCK))):
-            look()
-            noise, back = (np.repeat(column, len(T)) for column in some.T)
-            found = move(np.tile(rest, (len(some), 1)), np.tile(kept, (len(some), 1)), noise, back, apart)
-            off = ((found.reshape(-1, *T.shape) + base - T) / scale)[:, aside]
-            errors = np.mean(off**2, axis=1) if aside.any() else np.full(len(some), np.inf)
-            if errors.min() < least:
-                chosen, least = (make, some[np.argmin(errors)]), float(errors.min())
-    make, (noise, back) = chosen
-    base = make(obs, T, known)
+    errors = np.zeros((len(bases), len(pairs)))
+    for k in range(SPLITS):
+        left, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3, k]))
+        kept = dense_table(left.mask, (mode,))
+        aside = known & ~kept
+        for b, make in enumerate(bases):
+            base = make(left, np.where(kept, T, 0.0), kept)
+            rest = np.where(kept, T - base, 0.0)
+            for some in np.array_split(np.arange(len(pairs)), min(len(pairs), -(-len(pairs) * T.size // BLOCK))):
+                look()
+                noise, back = (np.repeat(column, len(T)) for column in pairs[some].T)
+                found = move(np.tile(rest, (len(some), 1)), np.tile(kept, (len(some), 1)), noise, back, apart)
+                off = ((found.reshape(-1, *T.shape) + base - T) / scale)[:, aside]
+                errors[b, some] += (off**2).sum(axis=1)
+    b, g = np.unravel_index(int(np.argmin(errors)), errors.shape)
+    noise, back = (float(number) for number in pairs[g])
+    base = bases[b](obs, T, known)
     filled = base + move(np.where(known, T - base, 0.0), known, noise, back, apart)
-    settings = {"noise": float(noise), "return": float(back)}
+    settings = {"noise": noise, "tension" if curved else "return": back}
     return Fitted(Filled(from_table(filled, obs.shape, (mode,))), settings=settings)
 
 
@@ -203,13 +205,13 @@ def wander(T: Array, known: Array, noise: float | Array, back: float | Array, ap
     return right.T
 
 
-def bend(T: Array, known: Array, noise: float | Array, back: float | Array, apart: Array) -> Array:
-    """As `wander`, with the squares of changes of slope (second divided differences) in place of those of steps. With
-    hardly any noise the rows are nearly cubic splines through the known entries.
+def bend(T: Array, known: Array, noise: float | Array, tension: float | Array, apart: Array) -> Array:
+    """As `wander`, with the squares of changes of slope (second divided differences) and `tension` times those of steps
+    in place of those of steps. With hardly any of noise and tension, nearly cubic splines through the known entries.
 
-    One system of five diagonals per row, all rows at once.
+    One system of five diagonals per row, all rows at once. `noise` and `tension` are numbers, or one for each row, (k,).
     """
-    L = T.shape[1]
+    L, tie = T.shape[1], 1.0 / apart[:, None] * tension
     weight = known.T / noise  # (L, k)
     # slope_j = (x_j+1 - x_j) / apart_j; its change at each inner place, by the distance over which it changes
     D = np.zeros((L - 2, 3))
@@ -221,8 +223,10 @@ def bend(T: Array, known: Array, noise: float | Array, back: float | Array, apar
         own[k : L - 2 + k] += D[:, k] ** 2
     for k in range(2):
         next_one[k : L - 2 + k] += D[:, k] * D[:, k + 1]
-    diagonal = weight + back + own[:, None]
-    beside = np.repeat(next_one[:, None], len(T), axis=1)
+    diagonal = weight + FIRM + own[:, None]
+    diagonal[:-1] += tie
+    diagonal[1:] += tie
+    beside = np.broadcast_to(next_one[:, None] - tie, (L - 1, len(T))).copy()
     right = weight * T.T
     for j in range(L - 1):  # the row of j out of those of j + 1 and j + 2
         share = beside[j] / diagonal[j]
