@@ -40,6 +40,20 @@ def test_columns_with_units_of_their_own():
     assert np.array_equal(done.completed[known], X[known])
 
 
+def test_a_column_without_an_entry_does_not_hide_that_the_others_have_units():
+    Z, known = related()
+    X = np.where(known, Z * UNIT + ZERO, np.nan)
+    assert unit_mode(tfl.observe(np.column_stack([X, np.full(len(X), np.nan)]))) == 1
+
+
+def test_a_national_product_and_a_rate_of_interest_have_units_of_their_own():
+    """They spread very differently, though neither lies far from zero."""
+    rng = np.random.default_rng(0)
+    growing = np.outer(np.linspace(1, 4, 60), [3000.0, 2000.0]) + rng.normal(0, 30, (60, 2))
+    X = np.column_stack([growing, rng.normal(0.5, 1.5, (60, 2))])
+    assert unit_mode(tfl.observe(X[rng.permutation(60)])) == 1
+
+
 @pytest.mark.parametrize(("seed", "apart"), [(2, 1e-4), (1, 0.1)])
 def test_another_unit_changes_nothing_else(seed, apart):
     """Of the second table means and regression are equally good: which share each has may turn on a third candidate

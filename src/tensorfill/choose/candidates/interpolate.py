@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,7 @@ class Smoother(Along):
         return f"{super().label}, curved" if self.curved else super().label
 
     def cost(self, facts: Facts) -> float:
-        return 0.012 + 6.5e-6 * facts.size + (1.5e-4 if self.curved else 7e-5) * facts.shape[self.mode]
+        return 0.008 + 6.5e-6 * facts.size + (8e-5 if self.curved else 4e-5) * facts.shape[self.mode]
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         def means(some: Observations, T: Array, known: Array) -> Array:
@@ -138,31 +139,33 @@ def smoothed(obs: Observations, mode: int, bases: Sequence[Base], run: Run, *, c
     """Series along `mode` that wander about one of the `bases`, or whose slope does; which base, and how much they
     wander, is decided by entries set aside as the gaps lie: across a run other weights hold than across one step.
     """
-    move, noises, returns = (bend, NOISE_OF_BENDS, TENSION) if curved else (wander, NOISE, RETURN)
+    move, grid = (bend, (NOISE_OF_BENDS, TENSION)) if curved else (wander, (NOISE, RETURN))
     look = watch(run)
     X = dense_table(obs.dense(dtype=np.float64), (mode,))
     known = ~np.isnan(X)
     T = np.where(known, X, 0.0)
     scale = _spread(T, known)
     apart = np.diff(obs.position(mode))
-    pairs = np.array([(noise, back) for noise in noises for back in returns])  # (g, 2)
-    errors = np.zeros((len(bases), len(pairs)))
-    for k in range(SPLITS):
-        left, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3, k]))
+    pairs = np.array(list(product(*grid)))  # (g, 2)
+    tries = []  # (base, what of T is kept, both (k, L)) of every split and base
+    for split in range(SPLITS):
+        left, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3, split]))
         kept = dense_table(left.mask, (mode,))
-        aside = known & ~kept
-        for b, make in enumerate(bases):
-            base = make(left, np.where(kept, T, 0.0), kept)
-            rest = np.where(kept, T - base, 0.0)
-            for some in np.array_split(np.arange(len(pairs)), min(len(pairs), -(-len(pairs) * T.size // BLOCK))):
-                look()
-                noise, back = (np.repeat(column, len(T)) for column in pairs[some].T)
-                found = move(np.tile(rest, (len(some), 1)), np.tile(kept, (len(some), 1)), noise, back, apart)
-                off = ((found.reshape(-1, *T.shape) + base - T) / scale)[:, aside]
-                errors[b, some] += (off**2).sum(axis=1)
-    b, g = np.unravel_index(int(np.argmin(errors)), errors.shape)
-    noise, back = (float(number) for number in pairs[g])
-    base = bases[b](obs, T, known)
+        tries += [(make(left, np.where(kept, T, 0.0), kept), kept) for make in bases]
+    errors = np.zeros((len(tries), len(pairs)))
+    jobs = np.indices(errors.shape).reshape(2, -1)
+    for t, g in zip(*(np.array_split(j, min(len(j), -(-len(j) * T.size // BLOCK))) for j in jobs), strict=True):
+        look()
+        base, kept = (np.concatenate(tables) for tables in zip(*(tries[k] for k in t), strict=True))
+        full = np.tile(T, (len(t), 1))
+        noises, returns = np.repeat(pairs[g].T, len(T), axis=1)
+        found = base + move(np.where(kept, full - base, 0.0), kept, noises, returns, apart)
+        off = np.where(np.tile(known, (len(t), 1)) & ~kept, found - full, 0.0) / np.tile(scale, (len(t), 1))
+        errors[t, g] = (off**2).reshape(len(t), -1).sum(axis=1)
+    total = errors.reshape(SPLITS, len(bases), -1).sum(axis=0)
+    chosen, pair = np.unravel_index(int(np.argmin(total)), total.shape)
+    noise, back = (float(number) for number in pairs[pair])
+    base = bases[int(chosen)](obs, T, known)
     filled = base + move(np.where(known, T - base, 0.0), known, noise, back, apart)
     settings = {"noise": noise, "tension" if curved else "return": back}
     return Fitted(Filled(from_table(filled, obs.shape, (mode,))), settings=settings)
@@ -209,7 +212,7 @@ def bend(T: Array, known: Array, noise: float | Array, tension: float | Array, a
     """As `wander`, with the squares of changes of slope (second divided differences) and `tension` times those of steps
     in place of those of steps. With hardly any of noise and tension, nearly cubic splines through the known entries.
 
-    One system of five diagonals per row, all rows at once. `noise` and `tension` are numbers, or one for each row, (k,).
+    One system of five diagonals per row, all rows at once. `noise` and `tension` are numbers, or one for each row.
     """
     L, tie = T.shape[1], 1.0 / apart[:, None] * tension
     weight = known.T / noise  # (L, k)
