@@ -1,6 +1,7 @@
 """complete(T): works on anything from the first call, and is never worse than the per-mode means."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tensorfill as tfl
@@ -339,3 +340,44 @@ def test_warning_points_at_the_line_of_the_caller():
     with pytest.warns(tfl.DataWarning) as caught:
         tfl.complete(one)
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def coded(values):
+    """A table with a code for missing, a gap, and a row of text beside the numbers."""
+    values = values.copy()
+    values[[3, 8], 0] = -999.0
+    values[5, 1] = np.nan
+    return values
+
+
+WAYS_IN = {
+    "array": lambda values: tfl.complete(values),
+    "pandas": lambda values: tfl.complete(pd.DataFrame(values, columns=["a", "b", "c"])),
+    "text beside": lambda values: tfl.complete(pd.DataFrame(values).assign(note=["x", None] * 10)),
+    "observations": lambda values: tfl.complete(tfl.observe(values)),
+    "problem": lambda values: tfl.Problem(tfl.observe(np.vstack([values, values[:1] * np.nan])), rank=2),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_every_warning_about_data_points_at_the_line_of_the_caller(way, rng):
+    with pytest.warns(tfl.DataWarning, match="-999|no numbers|no observed") as caught:
+        WAYS_IN[way](coded(rng.normal(20, 3, (20, 3))))
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize("name", ["missing_value", "missing_values", "na_values"])
+def test_a_number_that_means_missing_is_marked_by_a_mask(name):
+    with pytest.raises(TypeError, match=r"mask=data != -999 \(True = observed\)"):
+        tfl.complete(np.eye(3), **{name: -999})
+
+
+def test_an_empty_slice_is_named_by_its_label(rng):
+    table = pd.DataFrame(rng.normal(20, 3, (20, 3)), columns=["rain", "wind", "sun"])
+    table["sun"] = np.nan
+    with pytest.warns(tfl.DataWarning, match="the first being column = 'sun'; .* Leave it out"):
+        tfl.complete(table)
+    days = table[["rain", "wind"]].set_axis(pd.date_range("2024-03-01", periods=20), axis=0)
+    days.iloc[4:6] = np.nan
+    with pytest.warns(tfl.DataWarning, match="2 slices have .* the first being row = 2024-03-05; .* Leave them out"):
+        tfl.complete(days)

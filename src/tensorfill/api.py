@@ -39,6 +39,9 @@ from tensorfill.solvers.loop import Callback
 Effort = Literal["quick", "normal", "best"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
+# What other libraries call the number that means "missing"
+MISSING_WORDS = ("missing_value", "missing_values", "na_value", "na_values", "fill_value", "nodata")
+
 
 def settings_of(cls: type[Method]) -> list[str]:
     """Names of the settings of a method: its dataclass fields, without class variables (name, reference, ...)."""
@@ -228,6 +231,8 @@ def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -
         if key not in known:
             among = f"must be among {', '.join(known)}" if known else "must be left out: it has none"
             hint = did_you_mean(key, ["mask", *known, *own]).replace("'mask'?", "'mask'? True = observed.")
+            if key in MISSING_WORDS:
+                hint = f" Mark what is missing by NaN, or by mask=data != {settings[key]!r} (True = observed)."
             msg = f"settings of method {name!r} {among}; got {key!r}.{hint}"
             raise TypeError(msg)
     smooth = settings.get("smooth")

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.caller import caller_level
+from tensorfill.data.labels import slice_name
 from tensorfill.data.observations import DataWarning as DataWarning
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.base import InterElementPrior
@@ -91,7 +93,7 @@ class Problem:
             object.__setattr__(self, name, made)
         if not self.quiet:
             for line in diagnose(obs, rank, modes, self.form):
-                warnings.warn(line, DataWarning, stacklevel=3)
+                warnings.warn(line, DataWarning, stacklevel=caller_level())
 
     def _parameter(self, key: Any, penalty: InterElementPrior) -> int:
         """Position in the list of factors of the one that an inter-element prior is for. `key` is a mode (number or
@@ -310,8 +312,9 @@ def diagnose(obs: Observations, rank: Any, modes: Mapping[Any, InterElementPrior
         n, i = empty[0]
         out.append(
             f"{len(empty)} slice{'s have' if len(empty) > 1 else ' has'} no observed entry, the first being "
-            f"{obs.dims[n]} = {i}; expect no more than an average there. "
-            f"Add smoothness along {obs.dims[n]}, or leave those slices out."
+            f"{slice_name(obs, n, i)}; expect no more than an average there. "
+            f"Leave {'them' if len(empty) > 1 else 'it'} out; or, if neighbours are alike, add smoothness along "
+            f"{obs.dims[n]}."
         )
     parameters = form.free(obs.shape, rank)
     if parameters > obs.nnz and not modes:

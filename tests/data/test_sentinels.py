@@ -54,7 +54,8 @@ def test_the_sentence_says_what_to_do():
     with pytest.warns(tfl.DataWarning) as caught:
         tfl.observe(T)
     assert str(caught[0].message) == (
-        "9 values are -999: missing? Mark them: mask=T != -999 (on the command line: --missing-value -999)."
+        "9 values are -999: missing? Mark them: mask=T != -999; of a pandas table, T.replace(-999, np.nan) "
+        "(on the command line: --missing-value -999)."
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -1,6 +1,7 @@
 """A result in words and plain numbers."""
 
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -57,3 +58,13 @@ def test_intervals_stay_on_the_side_of_zero_where_the_data_are(sign, rng):
     assert (high > low).any()
     found = summary.spread(done)
     assert (sign * np.array([found.low, found.high]) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words"), [("means", ".*means"), ("posterior", "posterior"), ("low-rank", r"normal \(.*\), rank \d+")]
+)
+def test_only_a_low_rank_fit_is_called_by_its_prior_and_rank(candidate, words, rng):
+    """Of a series of 30 the answer was a straight line between neighbours, and the summary said: normal, rank 2."""
+    T = np.outer(rng.uniform(1, 2, 12), rng.normal(size=10)) + rng.normal(0, 0.1, (12, 10))
+    T[rng.random(T.shape) < 0.2] = np.nan
+    assert re.match(words, summary.model_words(tfl.complete(T, candidates=[candidate])))

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.atomic import check_path, refuse_obstacle, replacing, sweep
+from tensorfill.data.caller import caller_level
 
 BETWEEN = "|"  # section and name of an array
 DIGEST = "digest"
@@ -71,7 +72,7 @@ class Checkpoint(os.PathLike[str]):
                 np.savez(file, **whole)
         except OSError as error:
             msg = f"checkpoint {self.path} cannot be written ({error.strerror or error}); the run goes on without it."
-            warnings.warn(msg, CheckpointWarning, stacklevel=3)
+            warnings.warn(msg, CheckpointWarning, stacklevel=caller_level())
         return time.monotonic() - began
 
     def damaged(self, error: Exception) -> ValueError:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensorfill.data.caller import caller_level
 from tensorfill.data.exact import check_exact, numbers
 from tensorfill.data.memory import ask
 from tensorfill.data.observations import DataWarning, Observations, check_dims
@@ -145,7 +146,7 @@ def _warn_of_inversion(plain: Array, observed: NDArray[np.bool_]) -> None:
     hidden = plain[~observed]
     if (hidden != hidden[0]).any():
         msg = f"all {len(known):,} known values are {known[0]}: is the mask inverted (True = observed)?"
-        warnings.warn(msg, DataWarning, stacklevel=4)
+        warnings.warn(msg, DataWarning, stacklevel=caller_level())
 
 
 def _observed(array: Array, mask: ArrayLike | None) -> NDArray[np.bool_]:

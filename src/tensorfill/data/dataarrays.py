@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfill.data.caller import caller_level
 from tensorfill.data.convert import from_dense, series_dims
 from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import words
@@ -33,7 +34,7 @@ def observe_xarray(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | 
 def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observations:
     """From a DataArray: NaN is missing, dims keep their names; a mask may be a DataArray in any order of dims."""
     if getattr(da, "chunks", None) is not None:
-        warnings.warn(_loading(da), stacklevel=2)
+        warnings.warn(_loading(da), stacklevel=caller_level())
     if len(da.dims) == 1:
         dims = series_dims(str(da.dims[0]))
         made = from_xarray(da.expand_dims(dims[1], axis=1), mask, weights=weights)

@@ -32,7 +32,8 @@ LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is s
 SMALLEST_PICTURE = 16  # pixels along each side
 APART = 3.0  # slices spread differently if the widest spreads so many times as much as the narrowest
 UNITS = 5.0  # slices have units of their own if the widest spreads so many times as much as the narrowest,
-AWAY = 2.0  # the typical one lies so many spreads away from zero,
+FAR_UNITS = 100.0  # or, of numbers that are no counts, so many times as much;
+AWAY = 2.0  # the typical one lies so many spreads away from zero (of spreads that differ by less than FAR_UNITS),
 UNEVEN = 2.5  # and the furthest so many times as far as the nearest
 
 
@@ -198,20 +199,22 @@ def unit_mode(obs: Observations, smooth: tuple[int, ...] | None = None) -> int |
     """The mode whose slices are quantities with units of their own (pressure, temperature, rain), if there is one.
 
     Three things must hold: spreads differ by more than UNITS; the distance from zero, in spreads of the slice, is
-    more than AWAY for the typical slice; and it differs by more than UNEVEN. Amounts of one kind that differ in size
-    (busy and quiet stations) fail the last one: they spread in proportion to their mean. The answer decides in which
-    unit errors are reported, and nothing else.
+    more than AWAY for the typical slice (or, of numbers that are no counts, spreads differ by more than FAR_UNITS, as
+    those of a national product and of a rate of interest do); and it differs by more than UNEVEN. Amounts of one kind
+    that differ in size (busy and quiet stations) fail the last one: they spread in proportion to their mean. Slices
+    without an entry are passed over. The answer decides in which unit errors are reported, and nothing else.
     """
     smooth = smooth_modes(obs) if smooth is None else smooth
+    far = FAR_UNITS if kind_of_numbers(obs.values) in ("reals", "amounts") else np.inf
     found: dict[int, float] = {}
     for n, length in enumerate(obs.shape):
         count, mean, spread = slice_statistics(obs, n)
         seen = (count >= FEW) & (spread > 0)
-        if length < 2 or np.count_nonzero(seen) < max(2, 0.9 * length) or n in smooth:
+        if length < 2 or np.count_nonzero(seen) < max(2, 0.9 * np.count_nonzero(count)) or n in smooth:
             continue
         ratio = float(spread[seen].max() / spread[seen].min())
         away = np.abs(mean[seen]) / spread[seen]
-        if ratio > UNITS and away.max() > UNEVEN * away.min() and np.median(away) > AWAY:
+        if ratio > UNITS and away.max() > UNEVEN * away.min() and (np.median(away) > AWAY or ratio > far):
             found[n] = ratio
     return max(found, key=lambda n: found[n], default=None)
 

@@ -19,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.caller import caller_level
 from tensorfill.data.formats import FORMATS as FORMATS
 from tensorfill.data.formats import FileError as FileError
 from tensorfill.data.formats import FileWarning as FileWarning
@@ -126,7 +127,7 @@ def read_mask(
                 f"mask {path} has {len(greys)} grey levels; only the brightest, {greys[-1]}, counts as known, "
                 f"{given.mean():.1%} of the pixels. Save it in black and white to say otherwise."
             )
-            warnings.warn(msg, FileWarning, stacklevel=2)
+            warnings.warn(msg, FileWarning, stacklevel=caller_level())
         mask = _spread(given, full, channels="C" in loaded.extra.get("axes", ""))
         if not mask.any():
             msg = "it marks no entry as observed; non-zero must mean observed."

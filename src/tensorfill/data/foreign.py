@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.caller import caller_level
 from tensorfill.data.convert import from_coo, from_dense
 from tensorfill.data.memory import ask, words
 from tensorfill.data.observations import Observations
@@ -124,7 +125,7 @@ def _from_dask(array: Any, mask: Any, **given: Any) -> Observations:
         f"the dask array of shape {array.shape} is loaded into memory now, {words(array.nbytes)}, and the run needs "
         "several times that. Call .compute() to silence this."
     )
-    warnings.warn(msg, stacklevel=5)
+    warnings.warn(msg, stacklevel=caller_level())
 
     def back(made: Array, wide: bool) -> Any:
         import dask.array

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.caller import caller_level
 from tensorfill.data.convert import from_coo, from_dense, series_dims
 from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import DataWarning, Observations, check_dims
@@ -101,7 +102,7 @@ def _labelled(data: Any, others: Sequence[int]) -> Any:
         empty = int(data.iloc[:, n].isna().sum())
         if empty:
             msg = f"column {data.columns[n]!r} holds no numbers and is left as it is, {empty:,} of its cells empty."
-            warnings.warn(msg, DataWarning, stacklevel=6)
+            warnings.warn(msg, DataWarning, stacklevel=caller_level())
     kept = data.iloc[:, [n for n in range(data.shape[1]) if n not in others]]
     labels = data.iloc[:, others[0]]
     named = type(data.index).__name__ == "RangeIndex" and labels.is_unique and not labels.isna().any()

@@ -46,6 +46,18 @@ def carried(obs: Observations) -> dict[str, Any]:
     return {}
 
 
+def slice_name(obs: Observations, mode: int, i: int) -> str:
+    """A slice by the label that the data came with, `column = 'rain'`, `day = 2024-03-01`; else by its position."""
+    dim = obs.dims[mode]
+    found = carried(obs).get(dim)
+    if found is None or len(found) != obs.shape[mode]:
+        return f"{dim} = {i}"
+    label = next(iter(found[i : i + 1]))
+    if isinstance(label, str):
+        return f"{dim} = {label!r}"
+    return f"{dim} = {str(label).removesuffix(' 00:00:00')}"
+
+
 def coordinates_of(obs: Observations, given: Any) -> Array:
     """The coordinates (k, N) that indices (k, N), or a table of labels, name; of one series alone also indices (k,)."""
     if isinstance(given, Mapping) or hasattr(given, "columns"):

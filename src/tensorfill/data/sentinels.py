@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.caller import caller_level
 from tensorfill.data.observations import DataWarning, Observations
 
 Array = NDArray[Any]
@@ -48,14 +49,15 @@ class Sentinel:
 
     def __str__(self) -> str:
         return (
-            f"{self.question} Mark them: mask=T != {self.number} (on the command line: --missing-value {self.number})."
+            f"{self.question} Mark them: mask=T != {self.number}; of a pandas table, T.replace({self.number}, np.nan) "
+            f"(on the command line: --missing-value {self.number})."
         )
 
 
 def warn_of_sentinels(obs: Observations) -> Observations:
     """Return the observations unchanged, after a DataWarning for each value among them that may mean "missing"."""
     for found in sentinels(obs.values):
-        warnings.warn(str(found), DataWarning, stacklevel=4)
+        warnings.warn(str(found), DataWarning, stacklevel=caller_level())
     return obs
 
 

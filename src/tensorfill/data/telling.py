@@ -5,20 +5,20 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from tensorfill.data.caller import caller_level
 from tensorfill.data.formats.long import guess_columns
 from tensorfill.data.formats.steps import step_note
 from tensorfill.data.labels import carried, tidy
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.sentinels import sentinels
 
-CALLER = 4  # frames from here to the line that calls `complete`
 LONGEST = 100_000  # labels that are looked at, one by one
 
 
 def tell(obs: Observations, whole: bool) -> None:
     """A DataWarning for each of these; `whole`: nothing was missing, the data are returned as they are."""
     for line in (*(_nothing_missing(obs) if whole else []), *_absent(obs)):
-        warnings.warn(line, DataWarning, stacklevel=CALLER)
+        warnings.warn(line, DataWarning, stacklevel=caller_level())
 
 
 def _nothing_missing(obs: Observations) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.sources import cast_like
+from tensorfill.models.base import MODELS
 from tensorfill.result.answer import Refolded, draws_of
 from tensorfill.result.record import limits
 from tensorfill.show import view
@@ -78,7 +79,8 @@ def model_words(done: Completion) -> str:
 
 def _model_words(done: Completion) -> str:
     parts = [row for row in done.tried if row.weight >= 0.005]
-    if len(parts) > 1 or (parts and done.prior is None):
+    fitted = len(parts) == 1 and parts[0].name.startswith(("low rank", "exact low rank", *MODELS))
+    if parts and not (fitted and done.prior is not None):  # else a prior and a rank say more than its name
         return " + ".join(f"{row.weight:.0%} {row.name}" if len(parts) > 1 else row.name for row in parts)
     if done.prior is None:
         return ""
