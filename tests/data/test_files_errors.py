@@ -111,7 +111,7 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
     ("a.csv", b"1,2\n3\n", {}, "row 2 has 1 cell, but row 1 has 2. Give each row as many, blank where one is missing."),
     ("a.csv", b"\n\n", {}, "it holds no rows."),
     ("a.csv", b"a,b\n", {}, "it holds no numbers, only a header."),
-    ("a.csv", "a,b\n1,\u00e9\n".encode("latin-1"), {}, None),
+    ("a.csv", "a,b\n1,\u00e9\n2,3\n".encode("latin-1"), {}, None),
     ("a.csv", b"a,b\n1,\x81\n", {}, "it is neither UTF-8 nor cp1252 text (byte 6); save it as UTF-8."),
     ("a.csv", b"\xff\xfea", {}, "it is neither UTF-16 nor cp1252 text (byte 2); save it as UTF-8."),
     ("a.csv", picture("PNG"), {}, "it is not a CSV table; it looks like a PNG picture."),

@@ -1,8 +1,13 @@
 """Tables (CSV, Parquet), labelled arrays (NetCDF, Zarr), MATLAB files: forms, labels, types, other contents."""
 
+import io
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
+import tensorfill as tfl
 from tensorfill.data.files import FileError, read, write
 from tensorfill.data.formats.base import first_duplicate, match_rows
 from tensorfill.data.formats.long import encode
@@ -189,7 +194,7 @@ def test_words_for_yes_and_no(tmp_path):
     loaded, out = csv_round_trip(tmp_path, text, np.array([[1, 0], [0.9, 0.1]]), **LONG)
     assert loaded.dtype == bool
     assert out == text.replace("b,1,", "b,1,true") + "b,2,false\n"
-    (tmp_path / "a.csv").write_text("name,a,b\nx,yes,1\ny,no,2\n")
+    (tmp_path / "a.csv").write_text("name,a,b\nx,yes,1\ny,0,2\n")
     with pytest.raises(FileError, match=r"'yes' in row 2, column 2 is not a number"):
         read(tmp_path / "a.csv")
 
@@ -510,3 +515,57 @@ def test_columns_of_numbers_in_a_text_file(tmp_path):
     assert read(tmp_path / "a.dat").shape == (2, 3)
     (tmp_path / "b.dat").write_text("1 1 1 2.5\n2 1 3 1e3\n")  # places and a number
     assert read(tmp_path / "b.dat").format == "tns"
+
+
+MIXED = """site,day,rain,open,wind,note
+A,2024-03-01,1.5,yes,3,
+A,2024-03-02,,no,4,late
+B,2024-03-03,2.5,yes,,
+B,2024-03-04,3.25,yes,6,"a, b"
+"""
+
+
+def test_columns_of_text_beside_numbers_are_carried_along(tmp_path):
+    """Dates that rise are the labels of the rows, though the first column is text too."""
+    (tmp_path / "a.csv").write_text(MIXED)
+    loaded = read(tmp_path / "a.csv")
+    assert loaded.dims == ("day", "column")
+    assert loaded.labels["column"] == ["rain", "wind"]
+    assert loaded.labels["day"][1] == "2024-03-02"
+    np.testing.assert_array_equal(loaded.values, [[1.5, 3], [np.nan, 4], [2.5, np.nan], [3.25, 6]])
+    sentence = "columns 'site', 'open', 'note' hold no numbers and are left as they are, 2 of their cells empty."
+    assert sentence in loaded.notes
+    write(tmp_path / "b.csv", np.nan_to_num(loaded.values, nan=2.0), loaded)
+    expected = MIXED.replace("02,,no", "02,2.0,no").replace("yes,,", "yes,2.0,")
+    assert (tmp_path / "b.csv").read_text() == expected
+    with pytest.warns(tfl.DataWarning, match="the first being day = '2024-03-02'|free numbers"):
+        tfl.Problem(replace(loaded, values=loaded.values * [1, np.nan]).observations(), rank=1)
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "parquet"])
+def test_columns_of_text_of_other_tables_are_carried_along(tmp_path, ending):
+    frame = pd.read_csv(io.StringIO(MIXED), parse_dates=["day"])
+    path, out = tmp_path / f"a.{ending}", tmp_path / f"b.{ending}"
+    frame.to_excel(path, index=False) if ending == "xlsx" else frame.drop(columns="open").to_parquet(path)
+    loaded = read(path)
+    assert loaded.dims == ("day", "column")
+    assert loaded.labels["column"] == ["rain", "wind"]
+    write(out, np.nan_to_num(loaded.values, nan=2.0), loaded)
+    again = pd.read_excel(out) if ending == "xlsx" else pd.read_parquet(out)
+    assert again["note"].tolist()[3] == "a, b"
+    assert again["rain"].tolist() == [1.5, 2.0, 2.5, 3.25]
+    assert again["day"].tolist() == frame["day"].tolist()
+
+
+def test_decimal_commas_beside_text(tmp_path):
+    (tmp_path / "a.csv").write_text("tag;regen;ort\n1;2,5;Ulm\n2;;Ulm\n4;0,25;Bonn\n")
+    loaded = read(tmp_path / "a.csv")
+    assert loaded.labels["column"] == ["tag", "regen"]
+    np.testing.assert_array_equal(loaded.values[:, 1], [2.5, np.nan, 0.25])
+
+
+def test_yes_and_no_are_the_data_where_there_are_no_numbers(tmp_path):
+    (tmp_path / "a.csv").write_text("who,p,q,why\nx,yes,no,ill\ny,,yes,away\nz,no,no,ill\n")
+    loaded = read(tmp_path / "a.csv")
+    assert loaded.dtype == bool
+    assert loaded.labels["column"] == ["p", "q"]

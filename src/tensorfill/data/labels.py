@@ -49,7 +49,7 @@ def carried(obs: Observations) -> dict[str, Any]:
 def slice_name(obs: Observations, mode: int, i: int) -> str:
     """A slice by the label that the data came with, `column = 'rain'`, `day = 2024-03-01`; else by its position."""
     dim = obs.dims[mode]
-    found = carried(obs).get(dim)
+    found = {**getattr(obs.source, "labels", {}), **carried(obs)}.get(dim) if obs.source is not None else None
     if found is None or len(found) != obs.shape[mode]:
         return f"{dim} = {i}"
     label = next(iter(found[i : i + 1]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -73,9 +73,11 @@ class ArraySource:
 
 @dataclass(frozen=True, eq=False)
 class CellsSource(ArraySource):
-    """The cells of a table in a file, which is written by its format."""
+    """The cells of a table in a file, which is written by its format; `labels` are those of the file."""
 
     table: ClassVar[bool] = True
+
+    labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,7 +140,7 @@ class Loaded:
         if self.values is not None:
             made = Observations.from_dense(self.values, self.mask, dims=self.dims)
             if self.extra.get("form") == "wide":
-                made = replace(made, source=CellsSource(self.values, made.mask))
+                made = replace(made, source=CellsSource(self.values, made.mask, labels=self.labels or {}))
             return with_positions(made, self.labels or {})
         assert self.indices is not None
         assert self.values_coo is not None

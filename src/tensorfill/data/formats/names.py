@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from tensorfill.data.dates import moments
 from tensorfill.data.formats.cells import WHOLE, Notation
 
 ROUND = re.compile(r"([+-]?\d+)(?:\.0*)?")
@@ -68,6 +69,18 @@ def label_note(
         f"the first column{named} {why}: it is taken as labels, not as data. If it is data, put a column of labels "
         "before it."
     )
+
+
+def label_column(columns: Mapping[int, Sequence[str]]) -> int | None:
+    """Which of the columns of text (by their place) tells the rows apart: dates that rise before all others, then the
+    first whose cells all differ, then the first; None if there are none.
+    """
+    unlike = [n for n, cells in columns.items() if "" not in cells and len(set(cells)) == len(cells)]
+    for n in unlike:
+        at = moments(list(columns[n]))
+        if at is not None and (at[1:] > at[:-1]).all():
+            return n
+    return next(iter([*unlike, *columns]), None)
 
 
 def is_identifier(header: str) -> bool:

@@ -24,7 +24,7 @@ from tensorfill.data.formats.long import (
     pick_columns,
     writes_long,
 )
-from tensorfill.data.formats.names import first_mode, label_note
+from tensorfill.data.formats.names import first_mode, label_column, label_note
 from tensorfill.data.optional import attempt_import
 
 
@@ -255,9 +255,11 @@ def _read_wide(table: Any) -> Loaded:
     columns, dtypes = zip(*(_numbers(table.column(name)) for name in names), strict=True)
     others = [n for n in table.column_names if n not in names]
     labels: dict[str, list[Any]] = {"column": names}
-    rows = first_mode(others[0]) if others else "row"
+    beside = {n: [_text(cell) for cell in table.column(name).to_pylist()] for n, name in enumerate(others)}
+    at = label_column(beside) if len(others) > 1 else 0
+    rows = first_mode(others[at or 0]) if others else "row"
     if others:
-        labels[rows] = table.column(others[0]).to_pylist()
+        labels[rows] = table.column(others[at or 0]).to_pylist()
     notes = () if note is None else (note,)
     dtype = np.result_type(*dtypes)
     values = np.stack(columns, axis=1)  # of the widest type, float64 where anything is null

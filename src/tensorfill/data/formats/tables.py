@@ -2,10 +2,11 @@
 
 Wide: the first row is a header if any of its cells is not a number, or if it counts (2005,2006,2007,...); the first
 column holds row labels if any of its cells is not a number, if its header is blank, if it counts (0,1,2,...), or if it
-is called id and its numbers differ. Blank cells, NaN, NA, null, dashes and ? are missing. If every number is written
-without a point or exponent the table is one of integers, and so is the answer; if all values are yes and no, or true
-and false, so is the answer. Cells that were read are written back character for character; in long form further columns
-are kept, and blank in new rows.
+is called id and its numbers differ. Further columns of text, under a header, are carried along; where one of them holds
+dates that rise, or tells apart rows that the first column does not, it is the one of the labels. Blank cells, NaN, NA,
+null, dashes and ? are missing. If every number is written without a point or exponent the table is one of integers, and
+so is the answer; if all values are yes and no, or true and false, so is the answer. Cells that were read are written
+back character for character; in long form further columns are kept, and blank in new rows.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from tensorfill.data.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, match_rows, texts
-from tensorfill.data.formats.cells import COMMA, MISSING, Notation
+from tensorfill.data.formats.cells import COMMA, MISSING, OPPOSITE, Notation
 from tensorfill.data.formats.long import (
     all_rows,
     dim_labels,
@@ -32,7 +33,7 @@ from tensorfill.data.formats.long import (
     pick_columns,
     writes_long,
 )
-from tensorfill.data.formats.names import first_mode, header_note, label_note
+from tensorfill.data.formats.names import first_mode, header_note, label_column, label_note
 
 WINDOWS = "cp1252"  # what spreadsheets in the west of Europe and in America save where they do not save Unicode
 GUESSED = "the file is not UTF-8; its letters were read as Windows-1252 (cp1252). Save it as UTF-8 if they look wrong."
@@ -259,20 +260,26 @@ def read_wide(rows: list[list[str]], style: dict[str, Any], request: Request) ->
         first, *others = zip(*body, strict=True)
         notes.append(label_note(corner, first, others, notation))
         left = int(notes[-1] is not None)
-    cells = [cell for row in body for cell in row[left:]]
+    beside = _columns_of_text(body, left, notation.missing) if top else []
+    kept = [n for n in range(left, len(rows[0])) if n not in beside]
+    cells = [row[n] for row in body for n in kept]
     if not cells:
         msg = "it holds no numbers, only a header."
         raise FileError(msg)
-    width = len(rows[0]) - left
-    names = (f"row {k // width + top + 1}, column {k % width + left + 1}" for k in range(len(cells)))
+    if beside:
+        notation = Notation.of(cells, request.missing_value, between)
+    width = len(kept)
+    names = (f"row {k // width + top + 1}, column {kept[k % width] + 1}" for k in range(len(cells)))
     where = ", and a matrix holds numbers only; for one row per entry name its columns: --dims a,b,c --value v"
     values = notation.column(cells, where, names).reshape(len(body), width)
-    dims = (first_mode(corner) if left else "row", "column")
+    at = label_column({n: [row[n].strip() for row in body] for n in [*range(left), *beside]})
+    dims = ("row" if at is None else first_mode(rows[0][at].strip() if top else ""), "column")
     labels: dict[str, list[Any]] = {}
-    if left:
-        labels[dims[0]] = [row[0] for row in body]
+    if at is not None:
+        labels[dims[0]] = [row[at] for row in body]
     if top:
-        labels["column"] = rows[0][left:]
+        labels["column"] = [rows[0][n] for n in kept]
+    notes.append(_left_alone(rows[0], body, [n for n in [*range(left), *beside] if n != at]) if top else None)
     loaded = Loaded(
         format="csv",
         shape=values.shape,
@@ -281,21 +288,56 @@ def read_wide(rows: list[list[str]], style: dict[str, Any], request: Request) ->
         dims=dims,
         labels=labels or None,
         notes=tuple(note for note in notes if note),
-        extra={"form": "wide", "style": style, "rows": rows, "top": top, "left": left, "notation": notation},
+        extra={"form": "wide", "style": style, "rows": rows, "top": top, "kept": kept, "notation": notation},
     )
     return _as_whole(loaded, cells)
+
+
+def _columns_of_text(body: list[list[str]], left: int, missing: frozenset[str]) -> list[int]:
+    """The places, from `left` on, of columns that hold text and no number, beside columns of numbers. Where there are
+    none of these, columns of yes and no are the data.
+    """
+    text, words, numbers = [], [], []
+    plain = Notation(missing)
+    for n in range(left, len(body[0]) if body else 0):
+        known = [cell.strip() for cell in (row[n] for row in body) if cell.strip().lower() not in missing]
+        if not known or any(plain.number(cell) is not None or COMMA.fullmatch(cell) for cell in known):
+            numbers += [n] * bool(known)
+        elif all(cell.lower() in OPPOSITE for cell in known):
+            words.append(n)
+        else:
+            text.append(n)
+    if numbers:
+        return sorted([*text, *words])
+    return text if words else []
+
+
+def _left_alone(header: list[str], body: list[list[str]], places: Sequence[int]) -> str | None:
+    """A note about the columns at these places, which are neither numbers nor labels of rows."""
+    names = [repr(header[n].strip()) for n in places if header[n].strip()]
+    if not names:
+        return None
+    empty = sum(row[n].strip() == "" for row in body for n in places)
+    if len(names) == 1:
+        words, whose = f"column {names[0]} holds no numbers and is left as it is", "its"
+    else:
+        words, whose = f"columns {', '.join(names)} hold no numbers and are left as they are", "their"
+    return f"{words}, {empty:,} of {whose} cells empty." if empty else f"{words}."
 
 
 def wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:
     """The rows of a matrix, header first."""
     if "rows" in like.extra:  # it came from such a table
-        top, left, old = like.extra["top"], like.extra["left"], like.extra["rows"]
+        top, kept, old = like.extra["top"], like.extra["kept"], like.extra["rows"]
         yield from old[:top]
         notation = like.extra["notation"]
         keep = notation.keeps(array)
         for row, values in zip(old[top:], array, strict=True):
-            cells = zip(row[left:], values.tolist(), notation.texts(values), strict=True)
-            yield row[:left] + [old if keep and notation.number(old) == value else new for old, value, new in cells]
+            cells = list(row)
+            for n, value, new in zip(kept, values.tolist(), notation.texts(values), strict=True):
+                if not (keep and notation.number(row[n]) == value):
+                    cells[n] = new
+            yield cells
         return
     names, known = dim_names(like), like.labels or {}
     rows, columns = known.get(names[0]), known.get(names[1])
