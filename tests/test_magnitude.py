@@ -1,11 +1,13 @@
 """The unit of the data is of no account: kilometres or femtometres, the answer is the same in its unit."""
 
+import warnings
 from functools import cache
 
 import numpy as np
 import pytest
 
 import tensorfill as tfl
+from tensorfill.show.summary import misfit
 
 SCALES = [1e300, 1e200, 1e-200, 1e-300]
 
@@ -59,3 +61,14 @@ def test_the_imputer_scales_too(scale):
     assert np.array_equal(filled[seen], (scale * X)[seen])
     np.testing.assert_allclose(filled / scale, plain, rtol=1e-6)
     assert np.isfinite(imputer.score(scale * X))
+
+
+def test_the_sentence_about_huge_numbers_is_finite(rng):
+    """It said: the data spread by inf."""
+    T = rng.normal(size=(12, 8)) * 1e200
+    T[2, 3] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = tfl.complete(T)
+        assert "e+200" in done.quality.partition("spread by")[2] or "e+199" in done.quality.partition("spread by")[2]
+        assert np.isfinite(misfit(done)).all()

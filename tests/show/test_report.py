@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from test_plots import made, without_objective
 
+import tensorfill as tfl
 from tensorfill.show.report import write_report
 
 SECTIONS = (
@@ -224,3 +225,16 @@ def test_the_page_in_light_and_dark_wide_and_narrow(scheme, width, results, tmp_
     ink = browser.execute_script("return getComputedStyle(document.body).color")
     assert colour == ink
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_page_says_what_made_the_answer(tmp_path, rng):
+    """Means were called a normal prior of rank 2, and a method without a prior had the prior null."""
+    T = np.add.outer(np.sin(np.arange(40) / 5), rng.normal(size=9)) + rng.normal(0, 0.1, (40, 9))
+    T[rng.random(T.shape) < 0.1] = np.nan
+    tfl.complete(T, candidates=["interpolation"]).report(tmp_path / "a.html")
+    page = (tmp_path / "a.html").read_text()
+    assert "<li>answer by <b>interpolation" in page
+    assert "<li>rank" not in page
+    assert "<th>prior</th><td>null" not in page
+    tfl.complete(T, candidates=["low-rank"], rank=2).report(tmp_path / "b.html")
+    assert "<li>rank <b>2</b></li>" in (tmp_path / "b.html").read_text()

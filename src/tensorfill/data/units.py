@@ -18,6 +18,8 @@ from tensorfill.data.observations import Observations
 
 Array = NDArray[Any]
 
+HUGE = 1e150  # beyond, squares leave the range of floats
+
 
 @dataclass(frozen=True, eq=False)
 class Units:
@@ -78,6 +80,13 @@ class Units:
     @staticmethod
     def from_settings(given: Mapping[str, Any]) -> Units:
         return Units(int(given["mode"]), np.array(given["level"], dtype=float), np.array(given["scale"], dtype=float))
+
+
+def spread_of(values: Array) -> float:
+    """The standard deviation of numbers of any size: their squares may be too large for a float."""
+    t = np.asarray(values, dtype=np.float64)
+    largest = float(np.abs(t).max(initial=0.0))
+    return float((t / largest).std() * largest) if largest > HUGE else float(t.std())
 
 
 def slice_statistics(obs: Observations, mode: int, every: int = 1) -> tuple[Array, Array, Array]:

@@ -15,7 +15,7 @@ from tensorfill.data.facts import Facts, kind_of_numbers
 from tensorfill.data.labels import coordinates_of
 from tensorfill.data.observations import Observations
 from tensorfill.data.timeaxis import emptied
-from tensorfill.data.units import Units
+from tensorfill.data.units import Units, spread_of
 from tensorfill.models import Model
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
@@ -282,7 +282,7 @@ class Completion:
         if self.error_units is not None:
             slices = self.observations.dims[self.error_units.mode]
             return f"typical error {self.error:.2g} of the spread of its slice of {slices}, on known entries set aside"
-        spread = float(self.observations.values.astype(np.float64).std())
+        spread = spread_of(self.observations.values)
         bars = "" if self.bars is None else f"; {100 * self.bars.level:.4g}% within {self._typical_bar():.3g}"
         return f"typical error {self.error:.4g} on known entries set aside{bars}; the data spread by {spread:.4g}"
 

@@ -104,9 +104,7 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
         ("data", summary.size_words(done)),
         ("known", f"{obs.nnz:,} of {obs.size:,} ({obs.share:.1%})"),
         ("method", done.method),
-        *([("prior", done.prior.name)] if done.prior is not None else []),
-        *([("rank", str(done.rank))] if done.rank and done.model.name == "cp" else []),
-        *([("model", summary.rank_words(done).removeprefix(", "))] if done.rank and done.model.name != "cp" else []),
+        *_made_of(done),
         ("time", f"{done.seconds:.1f} s, {done.iterations} iterations"),
     ]
     if truth is not None:
@@ -122,6 +120,20 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
         + "".join(html.p(f"Note: {note}") for note in notes)
         + f'<ul class="chips">{items}</ul>\n</header>'
     )
+
+
+def _made_of(done: Completion) -> list[tuple[str, str]]:
+    """Prior and rank of a low-rank fit; else what made the answer, but for a blend, whose parts have a table."""
+    if not summary.is_fit(done):
+        name = summary.answered_by(done)
+        return [("answer by", name)] if name and " + " not in name else []
+    assert done.prior is not None
+    cp = done.rank is not None and done.model.name == "cp"
+    return [
+        ("prior", done.prior.name),
+        *([("rank", str(done.rank))] if cp else []),
+        *([("model", summary.rank_words(done).removeprefix(", "))] if done.rank and not cp else []),
+    ]
 
 
 def before_and_after(done: Completion, truth: Array | None, labels: Labels) -> tuple[str, ...]:
@@ -271,7 +283,8 @@ def _made(done: Completion, command: str | None) -> list[str]:
     from importlib.metadata import version
 
     facts = summary.facts(done)
-    rows = {"method": done.method, "prior": facts["prior"], **facts["settings"]}
+    prior = {} if facts["prior"] is None else {"prior": facts["prior"]}
+    rows = {"method": done.method, **prior, **facts["settings"]}
     rows |= {"stopped": f"{facts['status']}, after {done.iterations} iterations and {done.seconds:.2f} s"}
     rows |= {"tensorfill": version("tensorfill"), "numpy": np.__version__}
     table = "".join(f"<tr><th>{escape(str(k))}</th><td>{escape(_setting(v))}</td></tr>" for k, v in rows.items())

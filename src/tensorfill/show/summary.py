@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.sources import cast_like
+from tensorfill.data.units import spread_of
 from tensorfill.models.base import MODELS
 from tensorfill.result.answer import Refolded, draws_of
 from tensorfill.result.record import limits
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 ENOUGH = 200_000  # entries for a mean
+FITS = ("low rank", "exact low rank", "field")  # candidates that are one low-rank model, beside those named like one
 INTERVAL = 0.9  # share of entries that intervals of the report hold
 
 
@@ -36,7 +38,8 @@ def misfit(done: Completion) -> tuple[float, float]:
     """(root mean square of estimate - value, standard deviation of the values), at the observed entries."""
     where, t = _some(done)
     error = np.asarray(done.at(where), dtype=np.float64) - t
-    return float(np.sqrt(np.mean(error**2))), float(t.std())
+    largest = float(np.abs(error).max(initial=0.0)) or 1.0
+    return float(np.sqrt(np.mean((error / largest) ** 2)) * largest), spread_of(t)
 
 
 def size_words(done: Completion) -> str:
@@ -77,17 +80,31 @@ def model_words(done: Completion) -> str:
     return f"{words}{'; ' if words else ''}{dim} folded into {size}"
 
 
-def _model_words(done: Completion) -> str:
+def answered_by(done: Completion) -> str:
+    """What made the answer, of those that `auto` tried: a name, or the parts of a blend; else an empty text."""
     parts = [row for row in done.tried if row.weight >= 0.005]
-    fitted = len(parts) == 1 and parts[0].name.startswith(("low rank", "exact low rank", *MODELS))
-    if parts and not (fitted and done.prior is not None):  # else a prior and a rank say more than its name
-        return " + ".join(f"{row.weight:.0%} {row.name}" if len(parts) > 1 else row.name for row in parts)
-    if done.prior is None:
-        return ""
+    if not parts:
+        return str(done.settings.get("candidate", ""))
+    return " + ".join(f"{row.weight:.0%} {row.name}" if len(parts) > 1 else row.name for row in parts)
+
+
+def is_fit(done: Completion) -> bool:
+    """Is the answer one low-rank fit, of which prior and rank say more than the name of a candidate?"""
+    name = answered_by(done)
+    blended = sum(row.weight >= 0.005 for row in done.tried) > 1
+    return done.prior is not None and not blended and (not name or name.startswith((*FITS, *MODELS)))
+
+
+def _model_words(done: Completion) -> str:
+    name = answered_by(done)
+    if not is_fit(done):
+        return name
+    assert done.prior is not None
     given = done.prior.settings() if done.prior.savable else {}  # else a loss of the user's own, made of functions
     given = {k: v for k, v in given.items() if k != "floor"}  # how it goes on outside its domain is of no interest here
     settings = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items())
-    return done.prior.name + (f" ({settings})" if settings else "") + rank_words(done)
+    words = done.prior.name + (f" ({settings})" if settings else "") + rank_words(done)
+    return f"{name}: {words}" if name.startswith("field") else words
 
 
 def rank_words(done: Completion) -> str:
