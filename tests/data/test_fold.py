@@ -10,6 +10,7 @@ from tensorfill.cli.main import main
 from tensorfill.data.dates import moments
 from tensorfill.data.files import read
 from tensorfill.data.fold import fold_of, suggestion
+from tensorfill.data.horizon import extended_file
 
 RNG = np.random.default_rng(8)
 HOURS = np.arange("2024-03-01T05", "2024-03-09T17", dtype="M8[h]")  # neither day is whole
@@ -40,6 +41,9 @@ DATES = {
     "short German names": (["Mrz 2024", "Okt. 2024", "Dez 2024"], ["2024-03-01", "2024-10-01", "2024-12-01"]),
     "French names": (["1er août 2024", "2 fevrier 2025", "3 févr. 2026"], ["2024-08-01", "2025-02-02", "2026-02-03"]),
     "accents of their own": (["aou\u0302t 2024", "de\u0301cembre 2024"], ["2024-08-01", "2024-12-01"]),
+    "quarters": (["1959Q1", "1959Q2"], ["1959-01-01", "1959-04-01"]),
+    "quarters first": (["Q3 2023", "Q4 2023"], ["2023-07-01", "2023-10-01"]),
+    "five quarters": (["1959Q5", "1960Q1"], None),
     "words that begin like months": (["Marathon 2023", "Augsburg 2023"], None),
     "one word that begins like a month": (["Jan 2024", "Feb 2024", "Mayor 2024"], None),
     "no date": (["a1", "b2"], None),
@@ -56,6 +60,36 @@ def test_dates_as_people_write_them(name):
         assert found is None
     else:
         np.testing.assert_array_equal(found, np.array(expected, dtype="M8[us]"))
+
+
+GO_ON = {
+    "names": (["Oct 2024", "Nov 2024"], ["Dec 2024", "Jan 2025"]),
+    "capitals": (["NOVEMBER 2024", "DECEMBER 2024"], ["JANUARY 2025", "FEBRUARY 2025"]),
+    "German": (["1. Februar 2024", "1. März 2024"], ["1. April 2024", "1. Mai 2024"]),
+    "French": (["juin 2024", "juillet 2024"], ["août 2024", "septembre 2024"]),
+    "mixed lengths": (["Mrz 2024", "April 2024"], ["2024-05-01", "2024-06-01"]),
+    "American": (["Feb 27, 2024", "Feb 28, 2024"], ["Feb 29, 2024", "Mar 1, 2024"]),
+    "points, two digits": (["30.01.2024", "31.01.2024"], ["01.02.2024", "02.02.2024"]),
+    "points, as short as can be": (["8.1.2024", "9.1.2024"], ["10.1.2024", "11.1.2024"]),
+    "month first, halves of a day": (
+        ["2/13/2024 10:00 AM", "2/13/2024 11:00 AM"],
+        ["2/13/2024 12:00 PM", "2/13/2024 1:00 PM"],
+    ),
+    "slashes": (["2024/02/03 22:00", "2024/02/03 23:00"], ["2024/02/04 00:00", "2024/02/04 01:00"]),
+    "year and month": (["2024-11", "2024-12"], ["2025-01", "2025-02"]),
+    "quarters": (["1959Q2", "1959Q3"], ["1959Q4", "1960Q1"]),
+    "zone": (["2024-01-01T22:00Z", "2024-01-01T23:00Z"], ["2024-01-02T00:00Z", "2024-01-02T01:00Z"]),
+    "ISO": (["2024-02-28 06:30:00", "2024-02-29 06:30:00"], ["2024-03-01 06:30:00", "2024-03-02 06:30:00"]),
+}
+
+
+@pytest.mark.parametrize("name", GO_ON)
+def test_dates_after_the_last_are_written_as_those_before(name, tmp_path):
+    """Of `Feb 3, 2024` a forecast went on with `2024-02-05400:00:00.000000`."""
+    labels, expected = GO_ON[name]
+    (tmp_path / "a.csv").write_text("when;v\n" + "".join(f"{label};{k}.5\n" for k, label in enumerate(labels)))
+    longer = extended_file(read(tmp_path / "a.csv"), 0, 2)
+    assert longer.labels["when"] == [*labels, *expected]
 
 
 def test_dates_of_a_table_are_put_in_order(tmp_path):

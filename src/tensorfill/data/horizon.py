@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.dates import written_like
 from tensorfill.data.formats.base import Loaded
 from tensorfill.data.labels import tidy
 from tensorfill.data.observations import Observations
@@ -124,10 +125,11 @@ def _continued_texts(labels: Any, count: int, dim: str) -> list[Any]:
         return new.tolist() if new.dtype.kind != "M" else list(new)
     if new.dtype.kind != "M":
         return [str(x) for x in new.tolist()]
-    like = str(labels[0])
-    unit = {10: "D", 16: "m", 19: "s"}.get(len(like), "us")
-    texts = np.datetime_as_string(new, unit=unit).tolist()  # type: ignore[call-overload]  # a unit by name
-    return [text.replace("T", like[10]) if len(like) > 10 else text for text in texts]
+    texts = written_like(labels, new)
+    if texts is not None:
+        return list(texts)
+    days = bool((new == new.astype("M8[D]")).all())
+    return [str(x) for x in np.datetime_as_string(new, unit="D" if days else "s")]
 
 
 def _continued(labels: Array, count: int, dim: str, *, only_new: bool = False) -> Array:
