@@ -381,3 +381,20 @@ def test_an_empty_slice_is_named_by_its_label(rng):
     days.iloc[4:6] = np.nan
     with pytest.warns(tfl.DataWarning, match="2 slices have .* the first being row = 2024-03-05; .* Leave them out"):
         tfl.complete(days)
+
+
+def test_a_mask_that_lies_on_its_side_is_told():
+    with pytest.raises(ValueError, match=r"got \(6, 4\). Transpose it: mask=numpy.transpose\(mask\)"):
+        tfl.complete(np.ones((4, 6, 3)), mask=np.ones((6, 4), dtype=bool))
+
+
+def test_why_there_are_no_draws_is_said_in_words():
+    """Of a series folded by its period it said: its answer is of kind 'refolded'."""
+    t = np.arange(240.0)
+    t = 0.05 * t + np.sin(2 * np.pi * t / 12) + np.random.default_rng(0).normal(0, 0.1, 240)
+    t[50:60] = np.nan
+    done = tfl.complete(t, fold={"step": 12}, candidates=["means", "columns", "rows"])
+    with pytest.raises(
+        AttributeError, match=r"its answer is (an array|a blend of candidates|one fit of a low-rank model)\. Use"
+    ):
+        done.sample(2)

@@ -172,6 +172,8 @@ def _full(given: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     one = (1,) if array.ndim == len(shape) else ()  # with all modes given, lengths of 1 are repeated as NumPy does
     if array.ndim > len(shape) or any(a not in (s, *one) for a, s in zip(array.shape, shape, strict=False)):
         msg = f"{what} must have the shape of the data, {shape}, or of its first modes; got {array.shape}."
+        if array.shape[::-1] == shape[: array.ndim]:
+            msg += f" Transpose it: {what}=numpy.transpose({what})."
         raise ValueError(msg)
     return np.broadcast_to(array.reshape(array.shape + (1,) * (len(shape) - array.ndim)), shape)
 

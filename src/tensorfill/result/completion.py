@@ -380,7 +380,11 @@ class Completion:
 
 def _words(answer: Answer) -> str:
     """What kind of answer it is."""
-    return {"dense": "an array", "blend": "a blend of candidates"}.get(answer.kind, f"of kind {answer.kind!r}")
+    inner = getattr(answer, "inner", None)
+    if inner is not None:  # in another unit, or folded by a period: what it is of
+        return _words(inner)
+    kinds = {"dense": "an array", "blend": "a blend of candidates", "factors": "one fit of a low-rank model"}
+    return kinds.get(answer.kind, f"of kind {answer.kind!r}")
 
 
 def _filled(obs: Observations, where: Array, values: Array, known: float | None = None) -> Array:
