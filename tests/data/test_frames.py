@@ -130,3 +130,14 @@ def test_absent_rows_are_told_but_not_weekends():
     days = pd.bdate_range("2024-01-01", periods=20)
     assert step_note("day", [str(d.date()) for d in days]) is None
     assert step_note("day", [str(d.date()) for d in days.delete(7)]) is not None
+
+
+@pytest.mark.parametrize("word", ["2.5", "N/A"])
+def test_numbers_as_text_are_told_how_to_become_numbers(word):
+    """It said to correct '-0.66', or to mark it as missing."""
+    table = pd.DataFrame({"a": [1.0, None, 3.0], "b": [4.0, 5.0, 6.0], "s": [word, "-0.66", "1"]})
+    hint = r"frame\['s'\] = pandas.to_numeric\(frame\['s'\], errors='coerce'\)"
+    with pytest.raises(TypeError, match=hint):
+        tfl.complete(table)
+    with pytest.raises(TypeError, match=hint):
+        tfl.complete(table.assign(a=[1, 2, 3]), dims=["a", "b"], value="s")

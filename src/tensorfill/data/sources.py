@@ -33,9 +33,19 @@ def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
 def column_numbers(column: Any, hint: str = "Choose a column of numbers.") -> Array:
     """The numbers of a pandas column: as they are, or as floats with NaN where its type has its own missing value."""
     if column.dtype.kind not in "biuf":
+        if any(isinstance(x, str) and _is_number(x) for x in column.unique()):  # numbers as text, and perhaps words
+            name = f"frame[{column.name!r}]"
+            hint = f"Make numbers of text, gaps of all else: {name} = pandas.to_numeric({name}, errors='coerce')."
         return floats(column.to_numpy(dtype=object), f"the values of column {column.name!r}", hint)
     plain = isinstance(column.dtype, np.dtype)
     return column.to_numpy() if plain else column.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True, eq=False)
