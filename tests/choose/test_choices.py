@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
+from tensorfill.choose import contest as contest_module
 from tensorfill.choose.candidates.low_rank import LowRank
 from tensorfill.data.gaps import split_like_gaps
 from tensorfill.models.unseen import distance_to_seen, fill_unseen
@@ -185,6 +186,55 @@ def test_what_cannot_be_used_is_refused(given, sentence):
     with pytest.raises((ValueError, TypeError)) as caught:
         fill(T, known, **given)
     assert str(caught.value).startswith(sentence)
+
+
+# --- time --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def usual_time(monkeypatch):
+    """As much time for trials as users have."""
+    monkeypatch.setitem(contest_module.BUDGET, "normal", 1.0)
+
+
+@pytest.mark.parametrize("gap", [slice(180, 200), slice(0, 20), slice(90, 110)], ids=["end", "start", "middle"])
+@pytest.mark.usefixtures("usual_time")
+def test_a_line_goes_on_and_its_error_is_told(gap):
+    T = 2.0 * np.arange(200) + np.random.default_rng(0).normal(size=200)
+    known = np.ones(200, dtype=bool)
+    known[gap] = False
+    done = fill(T, known, error_bars=0.9)
+    off = rms((done.estimate - T)[gap])
+    assert off < 2.0  # the last value known is off by 23
+    assert off / 2 < done.error < 3 * off
+    low, high = done.interval
+    assert ((low <= T) & (high >= T))[gap].mean() > 0.7
+
+
+@pytest.mark.usefixtures("usual_time")
+def test_a_day_of_one_of_two_sensors_is_as_the_other_days():
+    rng, hour = np.random.default_rng(0), np.arange(240) % 24
+    sun = np.sin((hour - 6) * np.pi / 12)
+    T = np.stack([10 + 4 * sun, 15 - 6 * sun], axis=1) + 0.4 * rng.normal(size=(240, 2))
+    known = np.ones(T.shape, dtype=bool)
+    known[96:120, 0] = False
+    done = fill(T, known)
+    usual = np.array([T[(hour == h) & known[:, 0], 0].mean() for h in hour[96:120]])
+    off = rms((done.estimate - T)[~known])
+    assert off < 1.15 * rms(usual - T[96:120, 0])
+    assert off / 2 < done.error < 2 * off
+
+
+@pytest.mark.usefixtures("usual_time")
+def test_smooth_series_get_splines():
+    t = np.arange(300)
+    T = np.stack([np.sin(t / 9), np.cos(t / 14)], axis=1)
+    known = np.ones(T.shape, dtype=bool)
+    for start in (30, 95, 160, 250):
+        known[start : start + 10, start % 2] = False
+    done = fill(T, known)
+    lines = np.stack([np.interp(t, t[k], x[k]) for x, k in zip(T.T, known.T, strict=True)], axis=1)
+    assert rms((done.estimate - T)[~known]) < 0.2 * rms((lines - T)[~known])
 
 
 # --- slices never seen -------------------------------------------------------------------------------------------

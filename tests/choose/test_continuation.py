@@ -237,3 +237,11 @@ def test_the_hole_made_larger_hides_what_is_next_to_it():
     assert len(list(enlarged(known))) == 4
     corner = hole((72, 64), side=18, corner=(0, 0))
     assert len(list(enlarged(corner))) == 2
+
+
+def test_a_last_window_narrower_than_the_gaps_are_deep():
+    known = np.ones((103, 200), dtype=bool)
+    known[40:60, 40:60] = known[98:103, 20:40] = known[90:103, 190:200] = False
+    places = moved(known)
+    assert places
+    assert all((hidden & known[window]).sum() == hidden.sum() > 0 for window, hidden in places)

@@ -86,6 +86,34 @@ def test_one_gap_is_reason_enough_to_set_such_gaps_aside(shape, length):
         assert kept.mask[[0, -1]].all()  # nor an end, where nothing is missing
 
 
+@pytest.mark.parametrize("shape", [(200, 1), (200, 4)])
+@pytest.mark.parametrize("trailing", [True, False])
+def test_what_is_missing_at_an_end_is_set_aside_at_that_end(shape, trailing):
+    """Inside a series any interpolation knows more than beyond its end."""
+    mask = np.ones(shape, dtype=bool)
+    mask[-20:, 0] = False
+    for seed in range(3):
+        kept, aside = split_like_gaps(observed(mask if trailing else mask[::-1]), 0.15, np.random.default_rng(seed))
+        hidden, left = (a.mask if trailing else a.mask[::-1] for a in (aside, kept))
+        length = hidden[:, 0].sum()
+        assert 10 <= length <= 30
+        assert hidden[180 - length : 180, 0].all()
+        assert left[: 180 - length, 0].all()
+        assert set(hidden[:, 1:].sum(axis=0)) <= {0, 20}  # another series ends there, too
+        assert left[:180, 1:].all()
+
+
+def test_a_forecast_is_judged_by_forecasts():
+    """All series end at one time: the last of what is known of all of them is set aside."""
+    mask = np.ones((120, 5), dtype=bool)
+    mask[-12:] = False
+    for seed in range(3):
+        _, aside = split_like_gaps(observed(mask), 0.15, np.random.default_rng(seed))
+        hidden = np.flatnonzero(aside.mask.all(axis=1))
+        assert hidden.max() == 107
+        assert np.all(np.diff(hidden) == 1)
+
+
 def test_blots_are_set_aside_where_blots_are_missing():
     _, aside = split_like_gaps(observed(MASKS["clouds"][0]), 0.1, np.random.default_rng(0))
     inverse = observed(~aside.mask)

@@ -103,7 +103,9 @@ def _ways(far: int) -> list[tuple[int, int]]:
 
 
 def _shifted(gaps: Mask, down: int, right: int) -> Mask:
+    """The gaps of a window (H, W) moved inside it; what leaves it is lost, all of it in a window narrower than that."""
     out = np.zeros_like(gaps)
     H, W = gaps.shape
-    out[down:, max(0, right) : W + min(0, right)] = gaps[: H - down, max(0, -right) : W - max(0, right)]
+    if down < H and abs(right) < W:
+        out[down:, max(0, right) : W + min(0, right)] = gaps[: H - down, max(0, -right) : W - max(0, right)]
     return out

@@ -16,6 +16,7 @@ YARDSTICK = "means"  # what every answer is compared with
 EXACT = 1e-4  # of the variance: a family with less loss tries all its variants, as the data may have no noise
 SOLVED = 1e-6  # of the spread of the held-out entries: the contest ends at an error below
 LONGEST_FIT = 20.0  # times the budget: a candidate whose fit to all of large data takes longer is not tried
+AT_ONCE = 0.1  # seconds: what costs less is never put off, however small the budget
 CHEAP = 0.02  # of the budget: candidates that cost less are tried even when the budget is spent
 LIGHT = 0.05  # of the budget: the best of each family goes on to the other folds if that takes less
 
@@ -95,7 +96,8 @@ def _dear(contest: Contest, family: Family) -> bool:
     """Is its next variant so expensive that it waits until the leading family has had its turn?"""
     if family.next is None:
         return False
-    return _trial(contest, family.next).cost(contest.part_facts) * contest.opening > LARGEST_PART * contest.budget
+    cost = _trial(contest, family.next).cost(contest.part_facts) * contest.opening
+    return cost > max(LARGEST_PART * contest.budget, AT_ONCE)
 
 
 def _trial(contest: Contest, candidate: Candidate) -> Candidate:

@@ -18,10 +18,11 @@ from tensorfill.data.observations import DENSE_LIMIT, Observations, check_share
 Array = NDArray[Any]
 
 CLUSTERED = 0.3  # how much likelier than by chance the neighbour of a gap is one
-GAPS_FOR_GROUPS = 10  # gaps before one can speak of groups
+GAPS_FOR_GROUPS = 4  # gaps before one can speak of groups; two of them beside each other are no group yet
 TRIES = 8  # ways to move the gaps, to find one that empties no slice
 MOVES = 32  # times that few gaps are moved, to hide enough entries under them
-TELLING = 60  # entries set aside that say something, even if they are a small share of all
+TELLING = 20  # entries set aside that say something, even if they are a small share of all
+DEEPEST = 0.3  # of a series that may be set aside at its end
 
 
 def scattered(obs: Observations) -> NDArray[np.bool_]:
@@ -134,8 +135,13 @@ def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> 
         wanted = share * obs.nnz * min(1.0, unseen * (obs.size // length) / gaps)
         hidden = np.zeros(length, dtype=bool)
         count, total = np.bincount(obs.indices[~out, n], minlength=length), int(out.sum())
+        at_ends, beside = _ends(~seen, [0], rng)
+        for i in sorted(np.flatnonzero(beside), key=lambda i: np.abs(i - np.flatnonzero(at_ends)).min()):
+            if total < wanted:  # from the end inwards
+                total += int(count[i])
+                hidden[i] = True
         for _ in range(3):  # each time the runs are moved by another distance; one move may hide too little
-            moved = seen & np.roll(~seen, int(rng.integers(1, length)))
+            moved = seen & np.roll(~seen & ~at_ends, int(rng.integers(1, length)))
             starts = np.flatnonzero(moved & ~np.roll(moved, 1))
             for start in rng.permutation(starts):
                 for i in range(start, length):
@@ -181,27 +187,63 @@ def _under_moved_gaps(
 def _apart(
     missing: NDArray[np.bool_], free: Sequence[int], obs: Observations, count: int, rng: np.random.Generator
 ) -> Array:
-    """Which observations (nnz,) lie under gaps that were moved by random distances and meet no other gap, nor an end of
-    a mode that no real gap meets: about `count` of them, or less if there are not so many.
+    """Which observations (nnz,) lie under gaps that were moved by random distances and meet no other gap, nor an end:
+    about `count` of them, or less if there are not so many. For gaps at an end, entries beside them are set aside, and
+    the same gaps of other fibres: as large a part of all as gaps at an end are of the real ones.
     """
-    ends = [(n, end) for n in range(obs.ndim) if n not in free for end in (0, -1) if not missing.take(end, n).any()]
-    taken, hidden = np.zeros_like(missing), np.zeros(obs.nnz, dtype=bool)
+    at_ends, taken = _ends(missing, [n for n in range(obs.ndim) if n not in free], rng)
+    taken |= np.roll(at_ends, [int(rng.integers(obs.shape[n])) for n in free], axis=tuple(free)) & ~missing
+    inner, gaps = missing & ~at_ends, max(int(missing.sum()), 1)
+    hidden = _some(taken.reshape(-1)[obs.flat], obs, free, round(count * (1 - int(inner.sum()) / gaps)), rng)
+    taken = np.zeros_like(missing)
+    taken.reshape(-1)[obs.flat[hidden]] = True
+    borders = [(n, end) for n in range(obs.ndim) if n not in free for end in (0, -1)]
     for _ in range(MOVES):
+        if hidden.sum() >= count or not inner.any():
+            break
         others = taken | ~obs.mask
-        gap = _numbered(_moved(missing, rng) | others, free)
+        gap = _numbered(_moved(inner, rng) | others, free)
         apart = np.ones(int(gap.max()) + 1, dtype=bool)
         apart[0] = False
         apart[gap[others]] = False
-        for n, end in ends:
+        for n, end in borders:
             apart[gap.take(end, axis=n)] = False
         order = rng.permutation(np.flatnonzero(apart))
         size = np.bincount(gap.ravel())[order]
         apart[order[np.searchsorted(np.cumsum(size), count - hidden.sum()) + 1 :]] = False  # the last one whole
         taken |= apart[gap]
         hidden = taken.reshape(-1)[obs.flat]
-        if hidden.sum() >= count:
-            break
     return hidden
+
+
+def _ends(
+    missing: NDArray[np.bool_], modes: Sequence[int], rng: np.random.Generator
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(gaps at the ends of fibres along these modes, entries beside them that would make them longer by about their own
+    length), full shape each. Fibres that are missing as a whole have none.
+    """
+    at_ends, beside = np.zeros_like(missing), np.zeros_like(missing)
+    for n in modes:
+        length = missing.shape[n]
+        for end in (False, True):
+            turned = np.flip(missing, n) if end else missing
+            gap = np.argmin(turned, axis=n, keepdims=True)  # its length; 0 also where all is missing
+            more = np.minimum(np.ceil(gap * rng.uniform(0.5, 1.5)), np.floor(DEEPEST * length))
+            place = np.arange(length).reshape([-1 if m == n else 1 for m in range(missing.ndim)])
+            for out, first, last in ((at_ends, 0, gap), (beside, gap, gap + more)):
+                part = (gap > 0) & (place >= first) & (place < last)
+                out |= np.flip(part, n) if end else part
+    return at_ends, beside & ~missing
+
+
+def _some(hidden: Array, obs: Observations, free: Sequence[int], count: int, rng: np.random.Generator) -> Array:
+    """Of the observations `hidden` (nnz,) about `count`, all or none with the same indices along the modes `free`."""
+    if hidden.sum() <= count:
+        return hidden
+    fibre = np.ravel_multi_index(tuple(obs.indices[:, n] for n in free), [obs.shape[n] for n in free])
+    order = rng.permutation(int(fibre.max()) + 1)[fibre]
+    last = np.partition(order[hidden], count - 1)[count - 1] if count > 0 else -1
+    return np.asarray(hidden & (order <= last))
 
 
 def _moved(missing: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
