@@ -136,10 +136,11 @@ def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> 
         hidden = np.zeros(length, dtype=bool)
         count, total = np.bincount(obs.indices[~out, n], minlength=length), int(out.sum())
         at_ends, beside = _ends(~seen, [0], rng)
-        for i in sorted(np.flatnonzero(beside), key=lambda i: np.abs(i - np.flatnonzero(at_ends)).min()):
-            if total < wanted:  # from the end inwards
-                total += int(count[i])
-                hidden[i] = True
+        inwards = sorted(np.flatnonzero(beside), key=lambda j: int(np.abs(j - np.flatnonzero(at_ends)).min()))
+        for j in inwards:
+            if total < wanted:
+                total += int(count[j])
+                hidden[j] = True
         for _ in range(3):  # each time the runs are moved by another distance; one move may hide too little
             moved = seen & np.roll(~seen & ~at_ends, int(rng.integers(1, length)))
             starts = np.flatnonzero(moved & ~np.roll(moved, 1))
