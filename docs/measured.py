@@ -2,7 +2,7 @@
 
 Run:  python docs/measured.py      (rewrites them; a test fails while they are out of date)
 
-The files are those that `tensorfill bench table1` and `tensorfill bench cubes` write: copy one into a folder, give that
+The files are those that `tensorfill bench table1`, `cubes` and `choose` write: copy one into a folder, give that
 folder as `-o`, and the command goes on from it.
 """
 
@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from tensorfill.bench import cubes, paper
+from tensorfill.bench import choose_report, cubes, paper
+from tensorfill.bench.choose_data import REPORTED
 
 DOCS = Path(__file__).resolve().parent
 BLOCK = re.compile(r"(<!-- measured: ([\w -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -121,7 +122,26 @@ def many_bands() -> list[Line]:
     return lines
 
 
-TABLES = {"sptc": sptc, "auto": ours, "baselines": baselines, "cubes": many_bands}
+def chosen(part: Callable[[Sequence[choose_report.Line]], tuple[Line, Sequence[Line]]]) -> list[Line]:
+    """A table of `bench choose`."""
+    head, body = part(choose_report.arrange(rows("choose")))
+    return [head, *body]
+
+
+def who_else() -> list[Line]:
+    """Everyone's record on the reported half, where every candidate was run alone."""
+    return chosen(lambda lines: choose_report.standings([line for line in lines if line.half == REPORTED]))
+
+
+TABLES: dict[str, Callable[[], list[Line]]] = {
+    "choose": lambda: chosen(choose_report.summary),
+    "choose cells": lambda: chosen(choose_report.cells),
+    "choose everyone": who_else,
+    "sptc": sptc,
+    "auto": ours,
+    "baselines": baselines,
+    "cubes": many_bands,
+}
 
 
 def table(name: str) -> str:

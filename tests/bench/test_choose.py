@@ -321,7 +321,7 @@ def test_ratios_by_hand():
     assert [line[0] for line in table] == [TUNED, REPORTED, "both"]
     both = table[2]
     assert both[2:5] == [f"{np.sqrt(1.25 * 2):.3f}", "2.000", "b / runs"]
-    standings = {line[0]: line for line in choose_report.standings([first, second])}
+    standings = {line[0]: line for line in choose_report.standings([first, second])[1]}
     assert standings["linear"][1:5] == ["2", f"{np.sqrt(4 / 1.6):.3f}", "2.500", "1"]
 
 

@@ -179,6 +179,7 @@ def test_ctrl_c_in_the_last_fit_is_reported(monkeypatch):
         ({"seconds": 0}, "seconds must be > 0, or None for no limit; got 0."),
         ({"resume": True}, "resume goes on from a checkpoint; name its file"),
         ({"error_bars": 0.999}, "error bars of 0.999 need more than"),
+        ({"candidates": ["season"]}, "no candidate can make use of what was given (season: "),
     ],
 )
 def test_what_cannot_be_used_is_refused(given, sentence):

@@ -387,17 +387,27 @@ def test_of_costly_means_of_draws_one_is_blended(contest, monkeypatch):
 
 
 def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, monkeypatch):
-    rng = np.random.default_rng(0)
-    truth, judges = contest.truth, contest.judges
-    noise = rng.normal(size=(2, len(truth))) * truth.std()
-    best, other = (
-        replace(contest.ranking()[0], parts=(truth + s * n,)) for s, n in zip((0.1, 0.32), noise, strict=True)
-    )
-    P = np.stack([e.predictions[judges] for e in (best, other)], axis=1)
-    monkeypatch.setattr(type(other.candidate), "cost", lambda *_: 1.0)
-    for budget, kept in ((2.0, [0, 1]), (0.5, [0])):  # it saves less than CLEARLY, but more than a trifle
+    truth, judges, even = contest.truth, contest.judges, np.array([1.0, 0.0])
+    noise = np.random.default_rng(0).normal(size=(2, len(truth))) * truth.std()
+    first = contest.ranking()[0]
+
+    def two(size):
+        """The best, and another that is off by `size`; what they predict, (k, 2)."""
+        entries = [replace(first, parts=(truth + s * n,)) for s, n in zip((0.1, size), noise, strict=True)]
+        return entries, np.stack([e.predictions[judges] for e in entries], axis=1)
+
+    def saved(P):
+        """The share of the loss that the second one saves."""
+        t, w = truth[judges], contest.weight[judges]
+        return blend.crossfitted(P[:, :1], t, w, even[:1]) / blend.crossfitted(P, t, w, even) - 1
+
+    sizes = np.linspace(0.1, 0.6, 51)
+    size = next(s for s in sizes if 1.5 * blend.TRIFLE < saved(two(s)[1]) < 0.8 * blend.CLEARLY)
+    entries, P = two(size)
+    monkeypatch.setattr(type(first.candidate), "cost", lambda *_: 1.0)
+    for budget, kept in ((2.0, [0, 1]), (0.5, [0])):
         monkeypatch.setattr(contest, "budget", budget)
-        assert blend.worth_their_fit(contest, [best, other], P, np.array([1.0, 0.0])) == kept
+        assert blend.worth_their_fit(contest, entries, P, even) == kept
 
 
 def test_the_best_alone_stays_in_the_blend_however_dear(contest):

@@ -89,25 +89,11 @@ def geometric(values: Iterable[float | None]) -> float | None:
 def markdown(lines: Sequence[Line]) -> str:
     """What must hold, a line per cell, and everyone's record."""
     out = ["# auto, and the best of all others", "", f"To reach: {TARGETS}.", ""]
-    head, body = summary(lines)
-    out += [*_table(head, body), "", "## Cell by cell", ""]
-    head = [
-        "set",
-        "half",
-        "gaps",
-        "auto",
-        "best other",
-        "who",
-        "ratio",
-        "/ means",
-        "/ interpolation",
-        "seeds",
-        "seconds",
-    ]
-    out += _table(head, [_cells(line) for line in lines])
-    out += ["", MEANING, "", "## Everyone", ""]
-    head = ["who", "cells", "error / best of all", "worst", "times the best", "seconds"]
-    return "\n".join([*out, *_table(head, standings(lines))]) + "\n"
+    for title, (head, body) in (("", summary(lines)), ("Cell by cell", cells(lines)), ("Everyone", standings(lines))):
+        out += ["", f"## {title}", ""] if title else []
+        out += _table(head, body)
+        out += ["", MEANING] if title == "Cell by cell" else []
+    return "\n".join(out) + "\n"
 
 
 def summary(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
@@ -143,16 +129,22 @@ def summary(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
-def standings(lines: Sequence[Line]) -> list[list[str]]:
-    """For everyone: how often, how far from the best of all, how often the best."""
-    rows = []
+def standings(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
+    """(head, rows), for everyone: how often, how far from the best of all, how often the best."""
+    head, rows = ["who", "cells", "error / best of all", "worst", "times the best", "seconds"], []
     for what in sorted({w for line in lines for w in line.errors}, key=lambda w: (w != "auto", w.startswith(ALONE), w)):
         here = [line for line in lines if what in line.errors and len(line.errors) > 1]
         far = [line.errors[what] / max(min(line.errors.values()), 1e-300) for line in here]
         if far:
             wins, seconds = sum(f <= 1 for f in far), mean(line.seconds[what] for line in here)
             rows.append([what, str(len(far)), _number(geometric(far)), _number(max(far)), str(wins), f"{seconds:.2f}"])
-    return rows
+    return head, rows
+
+
+def cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
+    """(head, rows): `auto` beside the best other in every cell."""
+    head = ["set", "half", "gaps", "auto", "best other", "who", "ratio"]
+    return [*head, "/ means", "/ interpolation", "seeds", "seconds"], [_cells(line) for line in lines]
 
 
 def _cells(line: Line) -> list[str]:

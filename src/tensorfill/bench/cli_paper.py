@@ -148,7 +148,7 @@ def sptc_study(
     ] = None,
     iterations: Annotated[
         int, typer.Option(metavar="K", min=1, help="Iterations of each run, which is scored on its way.")
-    ] = 4000,
+    ] = 2000,
     again: Again = False,
 ) -> None:
     """The method sptc with one thing changed at a time, and its distance to print: OUT/sptc_study.csv, sptc_study.md.

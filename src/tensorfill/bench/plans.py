@@ -33,7 +33,7 @@ class Effort:
     """
 
     iterations: int = 900
-    sptc: int = 4000
+    sptc: int = 2000
     seconds: float = 120.0
     limit: int | None = None
 

@@ -66,7 +66,7 @@ class Variant:
     """
 
     factor: str = "none"
-    level: str = "as it is"
+    level: str = "absolute normal start"
     draw: str = "absolute normal"
     scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
     rho: float = 10.0

@@ -88,6 +88,7 @@ def refuse_strangers(facts: Facts, given: Given) -> None:
             raise ValueError(msg)
     reasons = {name: refused(cls, facts, given) for name, cls in CANDIDATES.items()}
     if all(reasons.values()):
-        words = "; ".join(f"{name}: {why}" for name, why in reasons.items())
+        asked = {name: why for name, why in reasons.items() if given.allows(name)} or reasons
+        words = "; ".join(f"{name}: {why}" for name, why in asked.items())
         msg = f"no candidate can make use of what was given ({words}). Give less."
         raise ValueError(msg)

@@ -20,9 +20,9 @@ from tensorfill.solvers.fit import solve
 from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.onestep import OneStep
 
-# "Convergence" is not defined by the paper. Scores are nearly level by then; read off runs on house and tree with 60,
-# 80 and 95 % missing, seed 0 (docs/paper.md)
-SWEEPS = 4000
+# "Convergence" is not defined by the paper, nor is the start. Scores are nearly level by then; both were read off runs on
+# house and tree with 60, 80 and 95 % missing, seed 0 (`bench sptc-study`, docs/paper.md).
+SWEEPS = 2000
 
 
 @METHODS.register("sptc")
@@ -65,7 +65,7 @@ class SPTC(Method):
         done = solve(
             problem,
             OneStep(self.alpha, self.epsilon, project=prior.x_domain.low >= 0),
-            init="normal",
+            init="uniform",
             stopping=Stopping(max_iter=limit, tol=self.tol, seconds=run.seconds),
             seed=run.seed,
             callback=run.callback,
