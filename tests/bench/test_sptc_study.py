@@ -47,13 +47,19 @@ def test_file_table_and_nothing_twice(folder, tmp_path, monkeypatch):
 
 def test_distances_are_those_to_print():
     def row(image, iteration, psnr, printed):
-        words = {"factor": "none", "level": "as it is", "image": image, "missing_percent": "60", "seed": "0"}
+        words = {
+            "factor": "none",
+            "level": "absolute normal start",
+            "image": image,
+            "missing_percent": "60",
+            "seed": "0",
+        }
         return {**words, "iteration": str(iteration), "psnr": str(psnr), "paper_psnr": printed}
 
     rows = [row("house", 500, 33.0, "33.8896"), row("house", 1000, 34.0, "33.8896"), row("tree", 500, 29.0, "28.4723")]
     head, lines = study.summary(rows)
     assert head == ["varied", "to", "house 60 %", "tree 60 %", "from print, 500", "from print, 1000"]
-    assert lines[0] == ["none", "as it is", "34.00", "29.00", "0.71", "–"]  # tree has not got to 1000
+    assert lines[0] == ["none", "absolute normal start", "34.00", "29.00", "0.71", "–"]  # tree has not got to 1000
     assert lines[1] == ["print", "", "33.89", "28.47", "", ""]
 
 

@@ -9,7 +9,7 @@ import pytest
 import tensorfill as tfl
 from tensorfill.choose import contest as contest_module
 from tensorfill.choose.candidates.low_rank import LowRank
-from tensorfill.data.gaps import split_like_gaps
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.models.unseen import distance_to_seen, fill_unseen
 
 

@@ -5,7 +5,8 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 import tensorfill as tfl
-from tensorfill.data.gaps import clustered, clustering, split_like_gaps
+from tensorfill.data.gaps import clustered, clustering
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.masks import random_entries, random_fibres
 
 

@@ -21,7 +21,8 @@ from tensorfill.choose.contest import Contest, Entry, ends
 from tensorfill.choose.field import EVALUATIONS, START_EVALUATIONS
 from tensorfill.choose.large import busiest
 from tensorfill.data.facts import Facts
-from tensorfill.data.gaps import clustered, gap_kinds, split_like_gaps
+from tensorfill.data.gaps import clustered, gap_kinds
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.methods.base import Run
 from tensorfill.result.answer import Answer, Blend, Factors, Filled

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from tensorfill.choose.defaults import default_held_out
 from tensorfill.data.facts import CHANNELS, smooth_modes
-from tensorfill.data.gaps import clustered, split_like_gaps
+from tensorfill.data.gaps import clustered
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Method, Run
 from tensorfill.models.cp import CP

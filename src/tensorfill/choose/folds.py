@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from tensorfill.choose.defaults import default_held_out
 from tensorfill.data.facts import TWO_ENDS, Facts
-from tensorfill.data.gaps import kinds_at, split_like_gaps
+from tensorfill.data.gaps import kinds_at
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import slice_statistics
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.gaps import split_like_gaps
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 from tensorfill.models import MODELS

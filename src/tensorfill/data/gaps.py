@@ -1,9 +1,4 @@
-"""Hold out known entries with the same pattern as the missing ones.
-
-Single entries hidden at random are easily guessed from their neighbours. Where whole days, pixels or clouds are
-missing, the error on such entries says little about the error in the gaps. Entries under the same gaps, moved to
-another place, say more.
-"""
+"""What the gaps of a tensor look like: in groups or alone, deep or shallow, near known entries or far from them."""
 
 from __future__ import annotations
 
@@ -13,16 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.observations import DENSE_LIMIT, Observations, check_share
+from tensorfill.data.observations import DENSE_LIMIT, Observations
 
 Array = NDArray[Any]
 
 CLUSTERED = 0.3  # how much likelier than by chance the neighbour of a gap is one
 GAPS_FOR_GROUPS = 4  # gaps before one can speak of groups; two of them beside each other are no group yet
-TRIES = 8  # ways to move the gaps, to find one that empties no slice
-MOVES = 32  # times that few gaps are moved, to hide enough entries under them
-TELLING = 20  # entries set aside that say something, even if they are a small share of all
-DEEPEST = 0.3  # of a series that may be set aside at its end
 
 
 def scattered(obs: Observations) -> NDArray[np.bool_]:
@@ -66,202 +57,6 @@ def clustered(obs: Observations) -> bool:
     if obs.size > DENSE_LIMIT or obs.size - obs.nnz < GAPS_FOR_GROUPS:
         return False
     return int(scattered(obs).sum()) >= GAPS_FOR_GROUPS and max(clustering(obs)) > CLUSTERED
-
-
-def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -> tuple[Observations, Observations]:
-    """(kept, held out), as `Observations.split`; where gaps are clustered, so are the entries held out, and where whole
-    slices were never seen, whole slices are among them.
-    """
-    check_share(share)
-    if obs.size > DENSE_LIMIT:
-        return obs.split(share, rng)
-    whole = _whole_slices(obs, share, rng)
-    rest = obs.subset(~whole)
-    share = (share * obs.nnz - whole.sum()) / rest.nnz
-    if whole.any() and share < 0.01:
-        return rest, obs.subset(whole)
-    kept = _around_moved_gaps(obs, rest, share, rng) if clustered(obs) else None
-    if kept is None:
-        kept, _ = rest.split(share, rng)
-    return kept, obs.subset(~np.isin(obs.flat, kept.flat))
-
-
-def _around_moved_gaps(
-    obs: Observations, rest: Observations, share: float, rng: np.random.Generator
-) -> Observations | None:
-    """`rest` without what lies under the gaps of `obs`, moved; None if none of TRIES ways to move them hides enough.
-    Ways that empty no slice come first; if there is none, as with few series, one entry of each such slice stays.
-    """
-    missing, spoilt = scattered(obs), None
-    free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED or obs.shape[n] == 1]
-    for _ in range(TRIES):
-        out = _under_moved_gaps(rest, missing, share, free, rng)
-        if min(0.5 * share * rest.nnz, TELLING) <= out.sum() <= min(2 * share, 0.5) * rest.nnz:
-            kept = rest.subset(~out)
-            if not _emptied(kept, rest):
-                return kept
-            spoilt = out if spoilt is None else spoilt
-    return None if spoilt is None else rest.subset(~_but_one(rest, spoilt, rng))
-
-
-def _emptied(kept: Observations, obs: Observations) -> bool:
-    """Does a slice have entries in `obs`, but none in `kept`?"""
-    return any((obs.seen(n) & ~kept.seen(n)).any() for n in slice_modes(obs.shape))
-
-
-def _but_one(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
-    """`out` (nnz,), changed so that each slice that would be held out completely keeps one entry. With few series,
-    moved gaps soon cover all of them at some time.
-    """
-    for n in slice_modes(obs.shape):
-        i, length = obs.indices[:, n], obs.shape[n]
-        emptied = np.bincount(i[~out], minlength=length) == 0
-        at = rng.permutation(np.flatnonzero(out & emptied[i]))
-        out[at[np.unique(i[at], return_index=True)[1]]] = False
-    return out
-
-
-def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> Array:
-    """Which observations (nnz,) to hide with their whole slice. Their share of the held-out entries is the share of
-    never observed slices among the gaps, and they come in runs of the same lengths.
-    """
-    out = np.zeros(obs.nnz, dtype=bool)
-    gaps = obs.size - obs.nnz
-    for n in slice_modes(obs.shape):
-        seen, length = obs.seen(n), obs.shape[n]
-        unseen = length - np.count_nonzero(seen)
-        if unseen == 0 or seen.sum() < 4:
-            continue
-        wanted = share * obs.nnz * min(1.0, unseen * (obs.size // length) / gaps)
-        hidden = np.zeros(length, dtype=bool)
-        count, total = np.bincount(obs.indices[~out, n], minlength=length), int(out.sum())
-        at_ends, beside = _ends(~seen, [0], rng)
-        inwards = sorted(np.flatnonzero(beside), key=lambda j: int(np.abs(j - np.flatnonzero(at_ends)).min()))
-        for j in inwards:
-            if total < wanted:
-                total += int(count[j])
-                hidden[j] = True
-        for _ in range(3):  # each time the runs are moved by another distance; one move may hide too little
-            moved = seen & np.roll(~seen & ~at_ends, int(rng.integers(1, length)))
-            starts = np.flatnonzero(moved & ~np.roll(moved, 1))
-            for start in rng.permutation(starts):
-                for i in range(start, length):
-                    if total >= wanted or not moved[i] or hidden.sum() >= 0.3 * seen.sum():
-                        break
-                    total += 0 if hidden[i] else int(count[i])
-                    hidden[i] = True
-        out |= hidden[obs.indices[:, n]]
-    return out
-
-
-def _under_moved_gaps(
-    obs: Observations, missing: NDArray[np.bool_], share: float, free: list[int], rng: np.random.Generator
-) -> Array:
-    """Which observations (nnz,) lie under the gaps `missing`, moved round by random distances: about `share` of them.
-
-    Moved gaps that meet others, or an end that no real one meets, are more difficult than real ones. They are taken
-    only where gaps lie so densely that there are hardly any others. Gaps do not extend along the modes `free`.
-    """
-    count = max(1, round(share * obs.nnz))
-    if free:
-        hidden = _apart(missing, free, obs, count, rng)
-        if hidden.sum() >= min(0.5 * count, TELLING):
-            return hidden
-    moved = _moved(missing, rng)
-    for _ in range(MOVES):
-        if np.count_nonzero(moved.reshape(-1)[obs.flat]) >= count:
-            break
-        moved |= _moved(missing, rng)
-    hidden = moved.reshape(-1)[obs.flat]
-    if hidden.sum() <= count:
-        return hidden
-    if free:
-        gap = _numbered(moved, free).reshape(-1)[obs.flat]
-        order = rng.permutation(int(gap.max()) + 1)[gap]
-    else:  # gaps are blots, which may all be one: take what lies within a stretch of the longest mode
-        longest = int(np.argmax(obs.shape))
-        order = (obs.indices[:, longest] - rng.integers(obs.shape[longest])) % obs.shape[longest]
-    last = np.partition(order[hidden], count - 1)[count - 1]
-    return hidden & (order <= last)
-
-
-def _apart(
-    missing: NDArray[np.bool_], free: Sequence[int], obs: Observations, count: int, rng: np.random.Generator
-) -> Array:
-    """Which observations (nnz,) lie under gaps that were moved by random distances and meet no other gap, nor an end:
-    about `count` of them, or less if there are not so many. For gaps at an end, entries beside them are set aside, and
-    the same gaps of other fibres: as large a part of all as gaps at an end are of the real ones.
-    """
-    at_ends, taken = _ends(missing, [n for n in range(obs.ndim) if n not in free], rng)
-    taken |= np.roll(at_ends, [int(rng.integers(obs.shape[n])) for n in free], axis=tuple(free)) & ~missing
-    inner, gaps = missing & ~at_ends, max(int(missing.sum()), 1)
-    hidden = _some(taken.reshape(-1)[obs.flat], obs, free, round(count * (1 - int(inner.sum()) / gaps)), rng)
-    taken = np.zeros_like(missing)
-    taken.reshape(-1)[obs.flat[hidden]] = True
-    borders = [(n, end) for n in range(obs.ndim) if n not in free for end in (0, -1)]
-    for _ in range(MOVES):
-        if hidden.sum() >= count or not inner.any():
-            break
-        others = taken | ~obs.mask
-        gap = _numbered(_moved(inner, rng) | others, free)
-        apart = np.ones(int(gap.max()) + 1, dtype=bool)
-        apart[0] = False
-        apart[gap[others]] = False
-        for n, end in borders:
-            apart[gap.take(end, axis=n)] = False
-        order = rng.permutation(np.flatnonzero(apart))
-        size = np.bincount(gap.ravel())[order]
-        apart[order[np.searchsorted(np.cumsum(size), count - hidden.sum()) + 1 :]] = False  # the last one whole
-        taken |= apart[gap]
-        hidden = taken.reshape(-1)[obs.flat]
-    return hidden
-
-
-def _ends(
-    missing: NDArray[np.bool_], modes: Sequence[int], rng: np.random.Generator
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """(gaps at the ends of fibres along these modes, entries beside them that would make them longer by about their own
-    length), full shape each. Fibres that are missing as a whole have none.
-    """
-    at_ends, beside = np.zeros_like(missing), np.zeros_like(missing)
-    for n in modes:
-        length = missing.shape[n]
-        for end in (False, True):
-            turned = np.flip(missing, n) if end else missing
-            gap = np.argmin(turned, axis=n, keepdims=True)  # its length; 0 also where all is missing
-            more = np.minimum(np.ceil(gap * rng.uniform(0.5, 1.5)), np.floor(DEEPEST * length))
-            place = np.arange(length).reshape([-1 if m == n else 1 for m in range(missing.ndim)])
-            for out, first, last in ((at_ends, 0, gap), (beside, gap, gap + more)):
-                part = (gap > 0) & (place >= first) & (place < last)
-                out |= np.flip(part, n) if end else part
-    return at_ends, beside & ~missing
-
-
-def _some(hidden: Array, obs: Observations, free: Sequence[int], count: int, rng: np.random.Generator) -> Array:
-    """Of the observations `hidden` (nnz,) about `count`, all or none with the same indices along the modes `free`."""
-    if hidden.sum() <= count:
-        return hidden
-    fibre = np.ravel_multi_index(tuple(obs.indices[:, n] for n in free), [obs.shape[n] for n in free])
-    order = rng.permutation(int(fibre.max()) + 1)[fibre]
-    last = np.partition(order[hidden], count - 1)[count - 1] if count > 0 else -1
-    return np.asarray(hidden & (order <= last))
-
-
-def _moved(missing: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """The gaps moved round by a random distance along every mode."""
-    return np.roll(missing, [int(rng.integers(length)) for length in missing.shape], axis=tuple(range(missing.ndim)))
-
-
-def _numbered(missing: NDArray[np.bool_], free: Sequence[int]) -> NDArray[np.int32]:
-    """The number (from 1) of the gap that each missing entry belongs to, 0 elsewhere: full shape. Entries
-    are of one gap if they are neighbours along a mode that is not free: a stretch of a series, a fibre, a slice.
-    """
-    from scipy.ndimage import generate_binary_structure, label
-
-    joined = generate_binary_structure(missing.ndim, 1)
-    for n in free:
-        joined[(slice(None),) * n + ([0, 2],)] = False
-    return np.asarray(label(missing, joined)[0])
 
 
 # --- gaps in pictures -----------------------------------------------------------------------------------------------

@@ -20,8 +20,8 @@ from tensorfill.solvers.fit import solve
 from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.onestep import OneStep
 
-# "Convergence" is not defined by the paper, nor is the start. Scores are nearly level by then; both were read off runs on
-# house and tree with 60, 80 and 95 % missing, seed 0 (`bench sptc-study`, docs/paper.md).
+# "Convergence" is not defined by the paper, nor is the start. Scores are nearly level by then. Both were read off runs
+# on house and tree with 60, 80 and 95 % missing, seed 0 (`bench sptc-study`, docs/paper.md).
 SWEEPS = 2000
 
 

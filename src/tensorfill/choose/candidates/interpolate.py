@@ -14,7 +14,7 @@ from tensorfill.choose.candidates.base import CANDIDATES, Candidate, Fitted, Sea
 from tensorfill.choose.candidates.means import means_table
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
-from tensorfill.data.gaps import split_like_gaps
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 from tensorfill.result.answer import Filled

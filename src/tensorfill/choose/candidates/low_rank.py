@@ -18,7 +18,7 @@ from tensorfill.choose.defaults import PRIOR_OF, default_rank, default_ridge, de
 from tensorfill.choose.dispersion import dispersion, scattered
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
-from tensorfill.data.gaps import split_like_gaps
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.interelement.base import InterElementPrior

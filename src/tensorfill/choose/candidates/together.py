@@ -18,7 +18,7 @@ from tensorfill.choose.candidates.columns import em_cost, expectation_maximisati
 from tensorfill.choose.candidates.interpolate import SHARE, Along
 from tensorfill.choose.given import Given
 from tensorfill.data.facts import Facts
-from tensorfill.data.gaps import split_like_gaps
+from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 from tensorfill.result.answer import Filled
