@@ -28,6 +28,7 @@ class Season(Along):
     assumes = "each series along one mode repeats a profile of its own, and what that leaves changes slowly"
 
     period: int = 1
+    curved: bool = False  # does the slope of what is left wander rather than that itself?
 
     @classmethod
     def can(cls, facts: Facts, given: Given) -> bool | str:
@@ -35,21 +36,26 @@ class Season(Along):
         return able if able is not True or any(m.period for m in facts.modes) else "no mode has a period"
 
     @classmethod
+    def first(cls, facts: Facts, given: Given) -> int:
+        return 2
+
+    @classmethod
     def search(cls, facts: Facts, given: Given) -> Search:
         for n, m in enumerate(facts.modes):
             if m.period is not None:
                 yield cls(n, m.dim, m.period)
+                yield cls(n, m.dim, m.period, curved=True)
 
     @property
     def label(self) -> str:
-        return f"season of {self.period} along {self.dim}"
+        return f"season of {self.period} along {self.dim}" + (", curved" if self.curved else "")
 
     def cost(self, facts: Facts) -> float:
-        return 0.012 + 3.2e-6 * facts.size + 1.5e-4 * facts.shape[self.mode]
+        return 0.012 + 3.2e-6 * facts.size + (1.9e-4 if self.curved else 1.5e-4) * facts.shape[self.mode]
 
     def fit(self, obs: Observations, facts: Facts, run: Run) -> Fitted:
         place = np.arange(obs.shape[self.mode]) % self.period
-        return smoothed(obs, self.mode, [lambda _, T, known: repeating(T, known, place)], run)
+        return smoothed(obs, self.mode, [lambda _, T, known: repeating(T, known, place)], run, curved=self.curved)
 
 
 def repeating(T: Array, known: Array, place: Array) -> Array:
