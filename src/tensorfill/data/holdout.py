@@ -20,7 +20,9 @@ Array = NDArray[Any]
 
 TRIES = 8  # ways to move the gaps, to find one that empties no slice
 MOVES = 32  # times that few gaps are moved, to hide enough entries under them
-TELLING = 20  # entries set aside that say something, even if they are a small share of all
+FEWEST = 8  # entries set aside that are worth a fit
+TELLING = 60  # entries under moved gaps that are evidence enough, even if they are a small share of all
+MOSTLY = 0.5  # of the gaps that must lie at ends for them to be set aside at ends
 DEEPEST = 0.3  # of a series that may be set aside at its end
 
 
@@ -52,7 +54,7 @@ def _around_moved_gaps(
     free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED or obs.shape[n] == 1]
     for _ in range(TRIES):
         out = _under_moved_gaps(rest, missing, share, free, rng)
-        if min(0.5 * share * rest.nnz, TELLING) <= out.sum() <= min(2 * share, 0.5) * rest.nnz:
+        if FEWEST <= out.sum() <= min(2 * share, 0.5) * rest.nnz:
             kept = rest.subset(~out)
             if not _emptied(kept, rest):
                 return kept
@@ -121,7 +123,7 @@ def _under_moved_gaps(
     count = max(1, round(share * obs.nnz))
     if free:
         hidden = _apart(missing, free, obs, count, rng)
-        if hidden.sum() >= min(0.5 * count, TELLING):
+        if hidden.any():
             return hidden
     moved = _moved(missing, rng)
     for _ in range(MOVES):
@@ -144,33 +146,43 @@ def _under_moved_gaps(
 def _apart(
     missing: NDArray[np.bool_], free: Sequence[int], obs: Observations, count: int, rng: np.random.Generator
 ) -> Array:
-    """Which observations (nnz,) lie under gaps that were moved by random distances and meet no other gap, nor an end:
-    about `count` of them, or less if there are not so many. For gaps at an end, entries beside them are set aside, and
-    the same gaps of other fibres: as large a part of all as gaps at an end are of the real ones.
+    """Which observations (nnz,) lie under gaps that were moved by random distances and meet no other gap, nor an end
+    that no real one meets: about `count` of them; none, if there are far less. Where gaps are mostly at an end, entries
+    beside them are set aside, however few, and the same gaps of other fibres.
     """
-    at_ends, taken = _ends(missing, [n for n in range(obs.ndim) if n not in free], rng)
-    taken |= np.roll(at_ends, [int(rng.integers(obs.shape[n])) for n in free], axis=tuple(free)) & ~missing
+    extend = [n for n in range(obs.ndim) if n not in free]
+    at_ends, beside = _ends(missing, extend, rng)
+    least = FEWEST
+    if at_ends.sum() < MOSTLY * missing.sum():
+        at_ends, beside = np.zeros_like(missing), np.zeros_like(missing)
+        least = min(count // 2, TELLING)
+    copies = np.roll(at_ends, [int(rng.integers(obs.shape[n])) for n in free], axis=tuple(free))
     inner, gaps = missing & ~at_ends, max(int(missing.sum()), 1)
+    taken = _clear(beside, inner, free) | _clear(copies, missing, free)
     hidden = _some(taken.reshape(-1)[obs.flat], obs, free, round(count * (1 - int(inner.sum()) / gaps)), rng)
     taken = np.zeros_like(missing)
     taken.reshape(-1)[obs.flat[hidden]] = True
-    borders = [(n, end) for n in range(obs.ndim) if n not in free for end in (0, -1)]
+    borders = np.zeros_like(missing)
+    for n, end in ((n, end) for n in extend for end in (0, -1) if not inner.take(end, axis=n).any()):
+        borders[(slice(None),) * n + (end,)] = True
     for _ in range(MOVES):
         if hidden.sum() >= count or not inner.any():
             break
-        others = taken | ~obs.mask
-        gap = _numbered(_moved(inner, rng) | others, free)
-        apart = np.ones(int(gap.max()) + 1, dtype=bool)
-        apart[0] = False
-        apart[gap[others]] = False
-        for n, end in borders:
-            apart[gap.take(end, axis=n)] = False
-        order = rng.permutation(np.flatnonzero(apart))
+        gap = _numbered(_clear(_moved(inner, rng), taken | ~obs.mask | borders, free), free)
+        order = rng.permutation(np.arange(1, int(gap.max()) + 1))
         size = np.bincount(gap.ravel())[order]
-        apart[order[np.searchsorted(np.cumsum(size), count - hidden.sum()) + 1 :]] = False  # the last one whole
-        taken |= apart[gap]
+        enough = np.searchsorted(np.cumsum(size), count - hidden.sum()) + 1  # the last one whole
+        taken |= np.isin(gap, order[:enough])
         hidden = taken.reshape(-1)[obs.flat]
-    return hidden
+    return hidden if hidden.sum() >= least else np.zeros_like(hidden)
+
+
+def _clear(gaps: NDArray[np.bool_], others: NDArray[np.bool_], free: Sequence[int]) -> NDArray[np.bool_]:
+    """Those of the gaps that meet none of the others, full shape."""
+    number = _numbered(gaps | others, free)
+    meets = np.zeros(int(number.max()) + 1, dtype=bool)
+    meets[number[others]] = True
+    return np.asarray(gaps & ~meets[number])
 
 
 def _ends(
