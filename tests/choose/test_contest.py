@@ -12,13 +12,14 @@ from tensorfill.choose.auto import ALWAYS
 from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.choose.candidates.base import Late
 from tensorfill.choose.candidates.posterior import TRIAL
-from tensorfill.choose.contest import Contest, ends
+from tensorfill.choose.contest import Contest, ends, standard_error
 from tensorfill.choose.folds import loss_weights
 from tensorfill.choose.given import Given
 from tensorfill.choose.rounds import hold
 from tensorfill.data.facts import look
 from tensorfill.data.gaps import GAPS
 from tensorfill.methods.base import Run
+from tensorfill.result.answer import Filled
 
 
 def series(seed=0, shape=(80, 6), missing=0.4):
@@ -33,6 +34,13 @@ def held(T, seed=0, **given):
     contest = Contest.on(obs, look(obs), Given(**given), Run(seed))
     hold(contest, (cls for _, cls in CANDIDATES.items()), always=ALWAYS)
     return contest
+
+
+def judged(contest, entries):
+    """What weights of these entries are fitted to."""
+    here = contest.judges
+    P = np.stack([e.predictions[here] for e in entries], axis=1)
+    return blend.Held(P, contest.truth[here], contest.weight[here])
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +72,7 @@ def test_the_error_reported_never_saw_the_choice(contest):
 def test_weights_are_convex_and_the_blend_is_no_worse(contest):
     decision = blend.decide(contest)
     assert (decision.weights >= 0).all()
-    np.testing.assert_allclose(decision.weights.sum(axis=1), 1.0)
+    np.testing.assert_allclose(decision.weights.sum(axis=-1), 1.0)
     best = contest.ranking()[0]
     x = decision.predict(contest)
     assert contest.losses(x)[contest.judges].mean() <= 1.001 * contest.loss(best)
@@ -74,11 +82,12 @@ def test_two_halves_of_the_truth_are_blended():
     rng = np.random.default_rng(0)
     t = rng.normal(size=600)
     P = np.column_stack([t + rng.normal(size=600), t + rng.normal(size=600), rng.normal(size=600)])
-    w = blend.convex(P, t, np.ones(600), np.array([1.0, 1.0, 0.0]))
+    held = blend.Held(P, t, np.ones(600))
+    w = blend.convex(held, np.array([1.0, 1.0, 0.0]))
     np.testing.assert_allclose(w.sum(), 1.0)
     assert abs(w[0] - w[1]) < 0.15
     assert w[2] < 0.3
-    assert blend.crossfitted(P, t, np.ones(600), np.array([1.0, 1.0, 0.0])) < 0.7
+    assert blend.crossfitted(held, np.array([1.0, 1.0, 0.0])) < 0.7
 
 
 def test_few_entries_hardly_move_weights_from_even_ones_and_many_do():
@@ -86,7 +95,42 @@ def test_few_entries_hardly_move_weights_from_even_ones_and_many_do():
     for count, low, high in ((40, 0.4, 0.7), (20_000, 0.78, 0.9)):  # by their variances 0.82 would be best
         t = rng.normal(size=count)
         P = np.column_stack([t + 0.47 * rng.normal(size=count), t + rng.normal(size=count)])
-        assert low < blend.convex(P, t, np.ones(count), np.ones(2))[0] < high
+        assert low < blend.convex(blend.Held(P, t, np.ones(count)), np.ones(2))[0] < high
+
+
+def test_slices_get_weights_of_their_own_where_candidates_serve_different_ones():
+    """Two candidates, each right about half of the columns."""
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(300, 4))
+    T[rng.random(T.shape) < 0.2] = np.nan
+    contest = held(T, candidates=("means",))
+    column = np.concatenate([f.aside.indices[:, 1] for f in contest.folds])
+    noise = rng.normal(size=(2, len(column)))
+    off = [np.where((column < 2) == first, 0.1, 1.0) * n for first, n in zip((True, False), noise, strict=True)]
+    entries = [replace(contest.ranking()[0], parts=(contest.truth + x,)) for x in off]
+    decision = blend.blended(contest, entries)
+    assert decision.mode == 1
+    assert decision.weights.shape == (len(GAPS), 4, 2)
+    np.testing.assert_allclose(decision.weights.sum(axis=-1), 1.0)
+    assert (decision.weights[0, :2, 0] > 0.6).all()
+    assert (decision.weights[0, 2:, 1] > 0.6).all()
+    alike = [replace(e, parts=(contest.truth + 0.3 * n,)) for e, n in zip(entries, noise, strict=True)]
+    assert blend.blended(contest, alike).mode is None  # nothing to gain, so all slices share their weights
+
+    answers = [Filled(np.full(T.shape, float(k))) for k in range(2)]
+    made = answer._blend(contest, decision, answers)
+    indices = np.argwhere(np.isfinite(T))
+    np.testing.assert_allclose(made.full()[tuple(indices.T)], made.at(indices))
+    np.testing.assert_allclose(made.at(indices), decision.weights[0, indices[:, 1], 1])
+    assert decision.weight_of(entries[0], contest) + decision.weight_of(entries[1], contest) == pytest.approx(1.0)
+
+
+def test_entries_of_one_gap_are_one_piece_of_evidence():
+    rng = np.random.default_rng(0)
+    gaps = np.repeat(np.arange(30), 20)
+    means = [np.repeat(rng.normal(size=30), 20).mean() for _ in range(4000)]
+    told = [standard_error(np.repeat(rng.normal(size=30), 20), gaps) for _ in range(200)]
+    assert np.mean(told) == pytest.approx(np.std(means), rel=0.05)
 
 
 def test_better_by_more_than_chance():
@@ -240,7 +284,7 @@ def test_an_answer_hardly_better_than_something_simple_is_drawn_to_it(contest):
     near = replace(contest.ranking()[0], parts=(x,))
     far = replace(contest.ranking()[0], parts=(contest.truth + 0.1 * (line.predictions - contest.truth),))
     drawn = blend._safe(contest, blend.single(near))
-    np.testing.assert_allclose(drawn.weights, np.tile([1 - blend.SAFE, blend.SAFE], (len(GAPS), 1)))
+    np.testing.assert_allclose(drawn.weights, np.tile([1 - blend.SAFE, blend.SAFE], (len(GAPS), 1, 1)))
     assert drawn.entries[1] is line
     assert blend._safe(contest, blend.single(far)).entries == (far,)
     again = blend._safe(contest, blend.single(line))
@@ -315,7 +359,7 @@ def test_parts_of_a_blend_share_what_is_left_of_the_time(limit, contest, monkeyp
             return entries[0].fitted
 
     slow = tuple(replace(e, candidate=Slow()) for e in entries)
-    decision = blend.Decision(slow, np.full((len(GAPS), 3), 1 / 3))
+    decision = blend.Decision(slow, np.full((len(GAPS), 1, 3), 1 / 3))
     done = answer.from_contest(contest, decision, Run(0, seconds=limit), "auto")
     assert asked == pytest.approx([10.0, 11.0, 14.0] if limit == 30 else [10 / 3, 1.0])
     assert (done.status is tfl.Status.TIME) == (limit == 10)
@@ -387,19 +431,18 @@ def test_of_costly_means_of_draws_one_is_blended(contest, monkeypatch):
 
 
 def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, monkeypatch):
-    truth, judges, even = contest.truth, contest.judges, np.array([1.0, 0.0])
+    truth, even = contest.truth, np.array([1.0, 0.0])
     noise = np.random.default_rng(0).normal(size=(2, len(truth))) * truth.std()
     first = contest.ranking()[0]
 
     def two(size):
-        """The best, and another that is off by `size`; what they predict, (k, 2)."""
+        """The best, and another that is off by `size`; what they predict."""
         entries = [replace(first, parts=(truth + s * n,)) for s, n in zip((0.1, size), noise, strict=True)]
-        return entries, np.stack([e.predictions[judges] for e in entries], axis=1)
+        return entries, judged(contest, entries)
 
-    def saved(P):
+    def saved(held):
         """The share of the loss that the second one saves."""
-        t, w = truth[judges], contest.weight[judges]
-        return blend.crossfitted(P[:, :1], t, w, even[:1]) / blend.crossfitted(P, t, w, even) - 1
+        return blend.crossfitted(held.of([0]), even[:1]) / blend.crossfitted(held, even) - 1
 
     sizes = np.linspace(0.1, 0.6, 51)
     size = next(s for s in sizes if 1.5 * blend.TRIFLE < saved(two(s)[1]) < 0.8 * blend.CLEARLY)
@@ -412,19 +455,17 @@ def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, mon
 
 def test_the_best_alone_stays_in_the_blend_however_dear(contest):
     """Its trial was shorter than its last fit will be; what others make up for here they do not there."""
-    truth, judges = contest.truth, contest.judges
+    truth = contest.truth
     cheap = next(e for e in contest.ranking() if e.candidate.name != "posterior")
     dear = next(e for e in contest.entries if e.candidate.name == "posterior")
     entries = [replace(e, parts=(truth + 0.1,)) for e in (dear, cheap)]
-    P = np.stack([e.predictions[judges] for e in entries], axis=1)
-    assert blend.worth_their_fit(contest, entries, P, np.ones(2))[0] == 0
+    assert blend.worth_their_fit(contest, entries, judged(contest, entries), np.ones(2))[0] == 0
 
 
 def test_of_two_alike_that_cost_the_same_the_better_one_stays(contest, monkeypatch):
     rng = np.random.default_rng(0)
-    truth, judges = contest.truth, contest.judges
+    truth = contest.truth
     first = truth + 0.1 * truth.std() * rng.normal(size=len(truth))
     best, other = (replace(contest.ranking()[0], parts=(first + s,)) for s in (0.0, 1e-6))
-    P = np.stack([e.predictions[judges] for e in (best, other)], axis=1)
     monkeypatch.setattr(type(best.candidate), "cost", lambda *_: 1.0)
-    assert blend.worth_their_fit(contest, [best, other], P, np.ones(2)) == [0]
+    assert blend.worth_their_fit(contest, [best, other], judged(contest, [best, other]), np.ones(2)) == [0]

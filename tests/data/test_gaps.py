@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import distance_transform_edt, gaussian_filter
 
 import tensorfill as tfl
 from tensorfill.data.gaps import clustered, clustering
-from tensorfill.data.holdout import split_like_gaps
+from tensorfill.data.holdout import gap_numbers, split_like_gaps
 from tensorfill.data.masks import random_entries, random_fibres
 
 
@@ -171,3 +171,44 @@ def test_series_in_columns_are_smoothed_along_time():
     known = random_entries(T.shape, 0.3)
     done = tfl.complete(np.where(known, T, np.nan))
     assert np.sqrt(np.mean((done.estimate - T)[~known] ** 2)) < 1.5  # a step is 1, the whole spreads by about 8
+
+
+def shares_of_lengths(off):
+    """The share of the entries in runs of up to 3, of 4 to 11, and of more steps, along the first mode."""
+    at = np.flatnonzero(np.diff(np.pad(off, ((1, 1), (0, 0))).astype(int), axis=0).T.reshape(-1)).reshape(-1, 2)
+    runs = at[:, 1] - at[:, 0]
+    share = np.array([runs[(runs > low) & (runs <= high)].sum() for low, high in ((0, 3), (3, 11), (11, 1000))])
+    return share / share.sum()
+
+
+def test_long_and_short_runs_are_set_aside_as_often_as_they_are_missing():
+    """Most places between gaps are too narrow for long ones; what fits best would be short."""
+    rng = np.random.default_rng(0)
+    known = np.ones((400, 8), dtype=bool)
+    for k in range(8):
+        for length in (1, 1, 1, 6, 6, 6, 6, 24, 24, 24):
+            start = int(rng.integers(1, 399 - length))
+            known[start : start + length, k] = False
+    obs = observed(known)
+    held = []
+    for seed in range(6):
+        kept, aside = split_like_gaps(obs, 0.15, np.random.default_rng(seed))
+        assert 0.1 * obs.nnz < aside.nnz < 0.2 * obs.nnz
+        held.append(shares_of_lengths(~kept.mask & known))
+        gaps = gap_numbers(obs, kept, aside)
+        column = aside.indices[:, 1]
+        assert (np.bincount(gaps) > 0).all()
+        assert all(len(np.unique(column[gaps == g])) == 1 for g in range(gaps.max() + 1))
+    np.testing.assert_allclose(np.mean(held, axis=0), shares_of_lengths(~known), atol=0.12)
+
+
+def test_of_blots_entries_as_deep_as_those_missing_are_set_aside():
+    """Where a moved blot meets those that are missing, only its rim is left to be set aside."""
+    ratios = []
+    for seed in range(8):
+        known = clouds(seed=seed)
+        kept, aside = split_like_gaps(observed(known), 0.2, np.random.default_rng(seed))
+        depths = distance_transform_edt(~known)[~known], distance_transform_edt(~kept.mask)[aside.mask]
+        ratios.append(depths[1].mean() / depths[0].mean())
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.05)
+    assert min(ratios) > 0.85

@@ -27,6 +27,8 @@ def answers():
     yield Folded(Filled(rng.normal(size=(6, 2, 3, 4))), 1, 3, 5)
     kinds = rng.integers(0, 2, (6, 5, 4)).astype(np.uint8)
     yield Blend((plain, Filled(rng.normal(size=(6, 5, 4)))), np.array([[0.3, 0.7], [1.0, 0.0]]), kinds, -1.0, 1.0)
+    columns = np.arange(5).reshape(1, 5, 1) % 2  # which modes make no difference have length 1
+    yield Blend((plain, Filled(rng.normal(size=(6, 5, 4)))), np.array([[0.3, 0.7], [1.0, 0.0]]), columns)
     yield Blend((plain,), np.ones((1, 1)))
 
 
@@ -39,6 +41,14 @@ def test_at_is_full_and_both_survive_packing(answer):
     arrays, meta = answer.pack()
     again = unpack(arrays, {"kind": answer.kind, **meta})
     np.testing.assert_array_equal(again.full(), full)
+
+
+def test_blends_of_older_files_are_read():
+    rows = np.array([[0, 1], [1, 0]], dtype=np.uint8)
+    blend = Blend((Filled(np.zeros((2, 2))), Filled(np.ones((2, 2)))), np.array([[0.5, 0.5], [0.0, 1.0]]), rows)
+    arrays, meta = blend.pack()
+    arrays["kinds"] = arrays.pop("rows")  # as format 3 has it
+    np.testing.assert_array_equal(unpack(arrays, {"kind": blend.kind, **meta}).full(), blend.full())
 
 
 def test_a_blend_is_the_weighted_mean_kept_inside():

@@ -17,7 +17,7 @@ from tensorfill.choose.candidates.base import Candidate, Fitted, Late, Unsuited
 from tensorfill.choose.candidates.continuation import Continuation
 from tensorfill.choose.candidates.field import Field, large
 from tensorfill.choose.candidates.means import Means
-from tensorfill.choose.contest import Contest, Entry, ends
+from tensorfill.choose.contest import Contest, Entry, ends, standard_error
 from tensorfill.choose.field import EVALUATIONS, START_EVALUATIONS
 from tensorfill.choose.large import busiest
 from tensorfill.data.facts import Facts
@@ -166,9 +166,14 @@ def _part(run: Run, k: int, parts: int) -> Run:
 
 
 def _blend(contest: Contest, decision: Decision, answers: list[Answer]) -> Blend:
-    alike = bool((decision.weights == decision.weights[0]).all())
-    kinds = None if alike or not contest.facts.dense else gap_kinds(contest.obs.mask, contest.facts.ordered)
-    return Blend(tuple(answers), decision.weights, kinds)
+    """A row of weights for every kind of gap and slice that differ."""
+    obs, (_, slices, parts) = contest.obs, decision.weights.shape
+    rows = np.zeros((1,) * obs.ndim, dtype=np.int32)
+    if contest.facts.dense and (decision.weights != decision.weights[0]).any():
+        rows = slices * gap_kinds(obs.mask, contest.facts.ordered).astype(np.int32)
+    if decision.mode is not None:
+        rows = rows + np.arange(slices).reshape([-1 if n == decision.mode else 1 for n in range(obs.ndim)])
+    return Blend(tuple(answers), decision.weights.reshape(-1, parts), rows if rows.size > 1 else None)
 
 
 def _inside(answer: Answer, facts: Facts) -> Answer:
@@ -188,9 +193,10 @@ def leaderboard(contest: Contest, decision: Decision | None) -> tuple[Tried, ...
     """Everything that was tried, best first, then what was left out and why."""
     rows = []
     for entry in sorted((e for e in contest.entries if e.parts), key=contest.loss):
-        squares = _squares(contest, entry.predictions)[contest.judges[: len(entry.predictions)]]
+        chose = np.flatnonzero(contest.judges[: len(entry.predictions)])
+        squares = _squares(contest, entry.predictions)[chose]
         error = float(np.sqrt(squares.mean()))
-        chance = float(squares.std() / np.sqrt(len(squares)) / (2 * error)) if error > 0 else 0.0
+        chance = standard_error(squares, contest.gaps[chose]) / (2 * error) if error > 0 else 0.0
         weight = 0.0 if decision is None else decision.weight_of(entry, contest)
         rows.append(Tried(entry.candidate.label, error, chance, entry.seconds, weight, entry.note))
     for entry in (e for e in contest.entries if not e.parts):

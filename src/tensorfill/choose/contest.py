@@ -92,6 +92,7 @@ class Contest:
         self.late = False  # did the time limit leave something untried?
         self.truth = np.concatenate([f.aside.values.astype(np.float64) for f in self.folds])
         self.kinds = np.concatenate([f.kinds for f in self.folds])
+        self.gaps = numbered([f.gaps for f in self.folds])
         self.weight = np.concatenate([loss_weights(f.aside, self.part, self.part_facts) for f in self.folds])
         self.judges = np.random.default_rng([self.run.seed, 4]).random(len(self.truth)) < JUDGE
         if self.judges.all() or not self.judges.any():
@@ -114,8 +115,8 @@ class Contest:
         """The opening folds become all folds."""
         self.folds = self.folds[: self.opening]
         k = sum(fold.aside.nnz for fold in self.folds)
-        self.truth, self.kinds, self.weight, self.judges = (
-            a[:k] for a in (self.truth, self.kinds, self.weight, self.judges)
+        self.truth, self.kinds, self.gaps, self.weight, self.judges = (
+            a[:k] for a in (self.truth, self.kinds, self.gaps, self.weight, self.judges)
         )
         ran = [e for e in self.entries if len(e.parts) >= self.opening]  # some may have gone on to further folds
         for entry in ran:
@@ -192,6 +193,12 @@ class Contest:
         """Predictions kept inside what the data can be."""
         return np.clip(x, *ends(self.facts))
 
+    def slices(self, mode: int | None) -> Array:
+        """The slice of a mode that each held-out entry is in, (k,); 0 for all of them if no mode is named."""
+        if mode is None:
+            return np.zeros(len(self.truth), dtype=np.intp)
+        return np.concatenate([f.aside.indices[:, mode] for f in self.folds])
+
     # --- judging ------------------------------------------------------------------------------------------------
 
     def losses(self, predictions: Array) -> Array:
@@ -235,12 +242,13 @@ class Contest:
 
     def beats(self, a: Array, b: Array, sure: float = SURE) -> bool:
         """Are predictions `a` better than `b` by more than chance? A paired comparison on the entries that choose: the
-        mean loss must be lower, and either that difference or the number of entries won less those lost must exceed
-        `sure` standard errors (a few huge losses blur any mean).
+        mean loss must be lower, and either that difference or the number of gaps won less those lost must exceed `sure`
+        standard errors (a few huge losses blur any mean).
         """
-        gain = (self.losses(b) - self.losses(a))[self.judges]
-        often = np.count_nonzero(gain > 0) - np.count_nonzero(gain < 0) > sure * np.sqrt(len(gain))
-        return bool(gain.mean() > 0 and (gain.mean() > sure * gain.std() / np.sqrt(len(gain)) or often))
+        gain, gaps = (self.losses(b) - self.losses(a))[self.judges], self.gaps[self.judges]
+        signs = np.sign(np.bincount(gaps, weights=gain)[np.unique(gaps)])
+        often = signs.sum() > sure * np.sqrt(len(signs))
+        return bool(gain.mean() > 0 and (gain.mean() > sure * standard_error(gain, gaps) or often))
 
     def adds_nothing(self, x: Array, leader: Array) -> bool:
         """Would a blend of the leader with predictions `x`, (k,) each, be no better than it, in every kind of gap?
@@ -251,13 +259,13 @@ class Contest:
         here, w = self.judges[: len(x)], self.weight[: len(x)]
         if self.judge is not None:  # with a prior that was given nothing is blended
             behind = (self.losses(x) - self.losses(leader))[here]
-            return bool(behind.mean() > SURE * behind.std() / np.sqrt(len(behind)))
+            return bool(behind.mean() > SURE * standard_error(behind, self.gaps[: len(x)][here]))
         a, b, kinds = leader - self.truth[: len(x)], x - self.truth[: len(x)], self.kinds[: len(x)]
         groups = [here] + [here & (kinds == kind) for kind in range(len(GAPS))]
         for group in (g for g in groups if g is here or int(np.count_nonzero(g)) >= ENOUGH):
             save = (w * a * (a - b))[group]
             apart, own = (w * (a - b) ** 2)[group].mean(), (w * a**2)[group].mean()
-            most = save.mean() + save.std() / np.sqrt(len(save))
+            most = save.mean() + standard_error(save, self.gaps[: len(x)][group])
             part = min(most / apart, 1.0) if apart > 0 else 0.0
             if most > 0 and part * most > TRIFLE * own:
                 return False
@@ -280,6 +288,17 @@ class Contest:
             here = ~self.judges & (self.kinds == k)
             if here.any():
                 yield name, here
+
+
+def numbered(groups: Sequence[Array]) -> Array:
+    """The numbers of several lists, each from 0, as those of one list."""
+    starts = np.cumsum([0, *(int(g.max(initial=-1)) + 1 for g in groups)])
+    return np.concatenate([g + start for g, start in zip(groups, starts[:-1], strict=True)])
+
+
+def standard_error(x: Array, gaps: Array) -> float:
+    """Of the mean of x, (k,), whose entries within one gap are alike."""
+    return float(np.sqrt((np.bincount(gaps, weights=x - x.mean()) ** 2).sum()) / len(x))
 
 
 def usual_budget(observed: int) -> float:

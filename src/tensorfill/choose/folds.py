@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tensorfill.choose.defaults import default_held_out
 from tensorfill.data.facts import TWO_ENDS, Facts
 from tensorfill.data.gaps import kinds_at
-from tensorfill.data.holdout import split_like_gaps
+from tensorfill.data.holdout import gap_numbers, split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import slice_statistics
 
@@ -30,6 +30,7 @@ class Fold:
     kept: Observations
     aside: Observations
     kinds: Array  # (k,) kind of gap of each entry held out
+    gaps: Array  # (k,) which gap each is in, numbered from 0
 
 
 def folds_of(obs: Observations, facts: Facts, held_out: float | None, seed: int) -> tuple[Fold, ...]:
@@ -41,7 +42,7 @@ def folds_of(obs: Observations, facts: Facts, held_out: float | None, seed: int)
     else:
         count = TURNS if obs.nnz < SMALL else FOLDS if obs.nnz < FEW else 1
         pairs = [split_like_gaps(obs, share, np.random.default_rng([seed, 0, k])) for k in range(count)]
-    return tuple(Fold(kept, aside, _kinds(kept, aside, facts)) for kept, aside in pairs)
+    return tuple(Fold(*pair, _kinds(*pair, facts), gap_numbers(obs, *pair)) for pair in pairs)
 
 
 def loss_weights(aside: Observations, obs: Observations, facts: Facts) -> Array:

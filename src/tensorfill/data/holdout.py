@@ -20,6 +20,8 @@ Array = NDArray[Any]
 
 TRIES = 8  # ways to move the gaps, to find one that empties no slice
 MOVES = 32  # times that few gaps are moved, to hide enough entries under them
+SLIGHTLY = 0.25  # of a gap's length that gaps it meets may have: single entries missing here and there are everywhere
+NEARLY = 0.05  # of the entries to be set aside that may be left out, rather than move the gaps once more
 FEWEST = 8  # entries set aside that are worth a fit
 TELLING = 60  # entries under moved gaps that are evidence enough, even if they are a small share of all
 MOSTLY = 0.5  # of the gaps that must lie at ends for them to be set aside at ends
@@ -44,22 +46,50 @@ def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -
     return kept, obs.subset(~np.isin(obs.flat, kept.flat))
 
 
+def gap_numbers(obs: Observations, kept: Observations, aside: Observations) -> Array:
+    """Which gap each entry set aside from `obs` belongs to, (k,). Errors within one gap are alike, so that it is gaps,
+    not entries, that are evidence of their own.
+    """
+    if obs.size > DENSE_LIMIT or not clustered(obs):
+        return np.arange(aside.nnz)
+    number = _numbered(~kept.mask, _free(obs)).reshape(-1)[aside.flat]
+    return np.asarray(np.unique(number, return_inverse=True)[1])
+
+
+def _free(obs: Observations) -> list[int]:
+    """The modes along which gaps do not extend."""
+    return [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED or obs.shape[n] == 1]
+
+
 def _around_moved_gaps(
     obs: Observations, rest: Observations, share: float, rng: np.random.Generator
 ) -> Observations | None:
     """`rest` without what lies under the gaps of `obs`, moved; None if none of TRIES ways to move them hides enough.
-    Ways that empty no slice come first; if there is none, as with few series, one entry of each such slice stays.
+    Ways that empty no slice come first; if there is none, as with few series, one entry of each such slice stays. Of
+    blots, the way whose entries are as deep inside them as those missing: most of a moved blot may be missing already.
     """
-    missing, spoilt = scattered(obs), None
-    free = [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED or obs.shape[n] == 1]
+    missing, free = scattered(obs), _free(obs)
+    wanted, best, least = 0.0 if free else _depth(~obs.mask, missing), None, (True, np.inf)
     for _ in range(TRIES):
         out = _under_moved_gaps(rest, missing, share, free, rng)
-        if FEWEST <= out.sum() <= min(2 * share, 0.5) * rest.nnz:
-            kept = rest.subset(~out)
-            if not _emptied(kept, rest):
-                return kept
-            spoilt = out if spoilt is None else spoilt
-    return None if spoilt is None else rest.subset(~_but_one(rest, spoilt, rng))
+        if not FEWEST <= out.sum() <= min(2 * share, 0.5) * rest.nnz:
+            continue
+        kept = rest.subset(~out)
+        off = 0.0 if free else abs(_depth(~kept.mask, obs.mask & ~kept.mask) - wanted)
+        if best is None or (_emptied(kept, rest), off) < least:
+            best, least = out, (_emptied(kept, rest), off)
+        if least == (False, 0.0):
+            break
+    if best is None:
+        return None
+    return rest.subset(~(_but_one(rest, best, rng) if least[0] else best))
+
+
+def _depth(gaps: NDArray[np.bool_], here: NDArray[np.bool_]) -> float:
+    """How far, on average, entries `here` are from the nearest entry that is in no gap."""
+    from scipy.ndimage import distance_transform_edt
+
+    return float(distance_transform_edt(gaps)[here].mean())
 
 
 def _emptied(kept: Observations, obs: Observations) -> bool:
@@ -158,29 +188,66 @@ def _apart(
         least = min(count // 2, TELLING)
     copies = np.roll(at_ends, [int(rng.integers(obs.shape[n])) for n in free], axis=tuple(free))
     inner, gaps = missing & ~at_ends, max(int(missing.sum()), 1)
-    taken = _clear(beside, inner, free) | _clear(copies, missing, free)
+    nothing = np.zeros_like(missing)
+    taken = _clear(beside, inner, free, nothing) | _clear(copies, missing, free, nothing)
     hidden = _some(taken.reshape(-1)[obs.flat], obs, free, round(count * (1 - int(inner.sum()) / gaps)), rng)
     taken = np.zeros_like(missing)
     taken.reshape(-1)[obs.flat[hidden]] = True
     borders = np.zeros_like(missing)
     for n, end in ((n, end) for n in extend for end in (0, -1) if not inner.take(end, axis=n).any()):
         borders[(slice(None),) * n + (end,)] = True
-    for _ in range(MOVES):
-        if hidden.sum() >= count or not inner.any():
-            break
-        gap = _numbered(_clear(_moved(inner, rng), taken | ~obs.mask | borders, free), free)
-        order = rng.permutation(np.arange(1, int(gap.max()) + 1))
-        size = np.bincount(gap.ravel())[order]
-        enough = np.searchsorted(np.cumsum(size), count - hidden.sum()) + 1  # the last one whole
-        taken |= np.isin(gap, order[:enough])
-        hidden = taken.reshape(-1)[obs.flat]
+    left = _by_length(_numbered(inner, free)) * (count - int(hidden.sum())) / max(int(inner.sum()), 1)
+    for made_up in (False, True):
+        for _ in range(MOVES if inner.any() else 0):
+            gap = _numbered(_clear(_moved(inner, rng), taken | borders, free, ~obs.mask), free)
+            chosen = _of_lengths(gap, left, rng, made_up=made_up)
+            taken |= np.isin(gap, chosen)
+            if left.sum() <= NEARLY * count or len(chosen) == 0:
+                break
+    hidden = taken.reshape(-1)[obs.flat]
     return hidden if hidden.sum() >= least else np.zeros_like(hidden)
 
 
-def _clear(gaps: NDArray[np.bool_], others: NDArray[np.bool_], free: Sequence[int]) -> NDArray[np.bool_]:
-    """Those of the gaps that meet none of the others, full shape."""
-    number = _numbered(gaps | others, free)
-    meets = np.zeros(int(number.max()) + 1, dtype=bool)
+def _by_length(number: NDArray[np.int32]) -> Array:
+    """Entries in numbered gaps of 1, of 2 and 3, of 4 to 7, ... entries."""
+    size = np.bincount(number.ravel())[1:]
+    return np.bincount(_doublings(size), weights=size) if len(size) else np.zeros(1)
+
+
+def _doublings(size: Array) -> NDArray[np.intp]:
+    """How often 1 must be doubled to reach a size."""
+    return np.asarray(np.frexp(size)[1] - 1, dtype=np.intp)
+
+
+def _of_lengths(number: NDArray[np.int32], left: Array, rng: np.random.Generator, *, made_up: bool) -> Array:
+    """Which of the numbered gaps to take, so that gaps of each length get as many entries as are `left` for them (see
+    `_by_length`), which is lowered in place. Most places are too narrow for long gaps, so taking what fits would favour
+    short ones. With `made_up`, what longer ones have left goes to shorter ones.
+    """
+    size = np.bincount(number.ravel())
+    length, chosen = _doublings(size), []
+    for k in reversed(range(len(left))):
+        own = rng.permutation(np.flatnonzero((length == k) & (np.arange(len(size)) > 0)))
+        room, total = left[k], np.cumsum(size[own])
+        # the last one is taken as often as a part of it would be, and then whole
+        take = own[total - size[own] * rng.random(len(own)) <= room] if room > 0 else own[:0]
+        chosen.append(take)
+        left[k] = max(room - size[take].sum(), 0.0)
+        if made_up and k > 0:
+            left[k - 1 : k + 1] += left[k], -left[k]
+    return np.concatenate(chosen)
+
+
+def _clear(
+    gaps: NDArray[np.bool_], others: NDArray[np.bool_], free: Sequence[int], known_gaps: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Those of the gaps that meet none of the others, and only so little of the known gaps that it hardly makes them
+    longer, full shape.
+    """
+    number = _numbered(gaps | others | known_gaps, free)
+    count = int(number.max()) + 1
+    own, met = (np.bincount(number[where], minlength=count) for where in (gaps, known_gaps))
+    meets = met > SLIGHTLY * own
     meets[number[others]] = True
     return np.asarray(gaps & ~meets[number])
 

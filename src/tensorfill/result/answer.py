@@ -118,13 +118,13 @@ class Filled:
 
 @dataclass(frozen=True, eq=False)
 class Blend:
-    """Convex weights of several answers, a row of them for each kind of gap.
+    """Convex weights of several answers, a row of them for each kind of gap, or for each slice of a mode, or both.
 
     Attributes
     ----------
     parts : the answers
-    weights : (kinds, parts), rows that sum to 1
-    kinds : full shape, which row serves each entry; None: the first serves all
+    weights : (rows, parts), rows that sum to 1
+    rows : which row serves each entry, full shape but 1 along modes that make no difference; None: the first serves all
     low, high : ends of what the data can be; the mean is kept inside
     """
 
@@ -132,23 +132,28 @@ class Blend:
 
     parts: tuple[Answer, ...]
     weights: Array
-    kinds: Array | None = None
+    rows: Array | None = None
     low: float = -np.inf
     high: float = np.inf
 
     def at(self, indices: Array) -> Array:
-        rows = np.zeros(len(indices), dtype=np.intp) if self.kinds is None else self.kinds[tuple(indices.T)]
+        rows = self._rows_at(indices)
         out = np.zeros(len(indices))
         for k, part in enumerate(self.parts):
             out += self.weights[rows, k] * part.at(indices)
         return np.clip(out, self.low, self.high)
 
     def full(self) -> Array:
-        rows = 0 if self.kinds is None else self.kinds
+        rows = 0 if self.rows is None else self.rows
         out = self.weights[rows, 0] * self.parts[0].full()
         for k, part in enumerate(self.parts[1:], start=1):
             out += self.weights[rows, k] * part.full()
         return np.clip(out, self.low, self.high)
+
+    def _rows_at(self, indices: Array) -> Array:
+        if self.rows is None:
+            return np.zeros(len(indices), dtype=np.intp)
+        return self.rows[tuple(i if length > 1 else 0 for i, length in zip(indices.T, self.rows.shape, strict=True))]
 
     def std_at(self, indices: Array) -> Array:
         return cast("Draws", self.parts[0]).std_at(indices)
@@ -161,8 +166,8 @@ class Blend:
 
     def pack(self) -> Packed:
         arrays: dict[str, Array] = {"weights": self.weights}
-        if self.kinds is not None:
-            arrays["kinds"] = self.kinds
+        if self.rows is not None:
+            arrays["rows"] = self.rows
         metas = []
         for k, part in enumerate(self.parts):
             own, meta = part.pack()
@@ -178,7 +183,8 @@ class Blend:
             mine = {name.split("/", 1)[1]: a for name, a in arrays.items() if name.startswith(f"{k}/")}
             parts.append(unpack(mine, own, prior))
         low, high = (np.inf * sign if end is None else end for sign, end in zip((-1, 1), meta["ends"], strict=True))
-        return Blend(tuple(parts), arrays["weights"], arrays.get("kinds"), low, high)
+        rows = arrays.get("rows", arrays.get("kinds"))  # as files of format 3 call them
+        return Blend(tuple(parts), arrays["weights"], rows, low, high)
 
 
 @dataclass(frozen=True, eq=False)

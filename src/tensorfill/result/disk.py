@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-FORMAT = 3  # of the files written; raised when what is in them changes
-READS = (2, 3)  # 2 knew CP models alone
+FORMAT = 4  # of the files written; raised when what is in them changes
+READS = (2, 3, 4)  # 2 knew CP models alone; until 3 the weights of a blend were for kinds of gaps alone
 
 
 def save(done: Completion, path: str | Path) -> None:
