@@ -1,5 +1,7 @@
 """Every candidate, on every kind of data it accepts: finite, the same by seed, blind to what is held out."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -272,3 +274,41 @@ def test_the_posterior_is_first_tried_as_bayes_would_draw_it():
     counts[0, 0, 0] = np.nan
     first = next(PosteriorMean.search(look(tfl.observe(counts)), Given()))
     assert (first.rank, first.transform, first.draws) == (None, Bayes.transform, Bayes.draws)
+
+
+def test_a_row_with_a_huge_number_does_not_throw_other_columns_off():
+    """Columns of other units: what one of them says of another is limited by what that was seen to be."""
+    rng = np.random.default_rng(0)
+    T = np.column_stack([rng.normal(size=200) * 0.01, 1e4 * rng.lognormal(sigma=2, size=200), rng.normal(size=200)])
+    T[0] = np.nan, 1e9, np.nan  # an outlier of the second column; the others of its row are missing
+    obs = tfl.observe(T)
+    facts = look(obs)
+    assert facts.uneven == 1
+    for name in ("columns", "classical"):
+        for candidate in variants(name, facts):
+            x = candidate.fit(obs, facts, Run(0)).answer.full()
+            for n in (0, 2):
+                low, high = np.nanmin(T[:, n]), np.nanmax(T[:, n])
+                assert 2 * low - high <= x[0, n] <= 2 * high - low
+
+
+def test_methods_of_one_unit_are_tried_with_slices_standardised_too():
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 5)) * [1e-3, 1, 1e3, 1, 1]
+    gaps = rng.random(T.shape) < 0.2
+    obs = tfl.observe(np.where(gaps, np.nan, T))
+    facts = look(obs)
+    first, second = list(variants("classical", facts))[:2]
+    assert (first.standardise, second.standardise) == (1, None)
+    off = [np.abs(c.fit(obs, facts, Run(0)).answer.full() - T)[:, 0][gaps[:, 0]].mean() for c in (first, second)]
+    assert off[0] < 0.1 * off[1]  # the narrow column is nothing beside the wide one
+
+
+def variants(name, facts):
+    """The variants that a family tries, whatever their loss."""
+    search = CANDIDATES[name].search(facts, Given())
+    candidate = next(search)
+    with suppress(StopIteration):
+        while True:
+            yield candidate
+            candidate = search.send(1.0)

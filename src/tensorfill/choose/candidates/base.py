@@ -153,3 +153,20 @@ def tables(facts: Facts) -> list[tuple[int, ...]]:
 def dims_of(facts: Facts, columns: Sequence[int]) -> str:
     """`hour`, or `day x hour`."""
     return " x ".join(facts.modes[n].dim for n in columns)
+
+
+def within_reach(X: Array, obs: Observations, facts: Facts) -> Array:
+    """X, full shape, nowhere further outside of what its slice was seen to be than that is wide. In a table whose
+    columns have units of their own, one row with a huge number in one of them throws others off by thousands of
+    spreads, and held-out entries seldom meet that row.
+    """
+    mode = facts.uneven or 0
+    i = np.zeros(obs.nnz, dtype=np.intp) if facts.uneven is None else obs.indices[:, mode]
+    low, high = np.full(obs.shape[mode], np.inf), np.full(obs.shape[mode], -np.inf)
+    np.minimum.at(low, i, obs.values)
+    np.maximum.at(high, i, obs.values)
+    seen = low <= high  # slices without an entry are limited by what all are
+    low, high = np.where(seen, low, low[seen].min()), np.where(seen, high, high[seen].max())
+    along = [-1 if n == mode else 1 for n in range(X.ndim)]
+    width = high - low
+    return np.clip(X, (low - width).reshape(along), (high + width).reshape(along))

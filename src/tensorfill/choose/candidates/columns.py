@@ -24,6 +24,7 @@ from tensorfill.choose.candidates.base import (
     never,
     tables,
     watch,
+    within_reach,
 )
 from tensorfill.choose.candidates.means import means_table
 from tensorfill.choose.given import Given
@@ -88,7 +89,7 @@ class Columns(Candidate):
         blank = np.isnan(X).all(axis=1)  # the rest of the row is all it goes by
         if blank.any():
             filled[blank] = means_table(obs, facts, run, self.columns)[blank]
-        return Fitted(Filled(from_table(filled, obs.shape, self.columns)))
+        return Fitted(Filled(within_reach(from_table(filled, obs.shape, self.columns), obs, facts)))
 
 
 def em_cost(rows: int, columns: int, share: float) -> float:
