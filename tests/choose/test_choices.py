@@ -306,3 +306,18 @@ def test_rows_never_seen():
     np.testing.assert_array_equal(distance_to_seen(obs, 0), [1, 0, 1, 0, 1, 2])
     one = tfl.Observations.from_coo([[1, 0]], [1.0], (3, 1))
     np.testing.assert_allclose(fill_unseen(one, [A[:3], B[:1]], smooth=[0])[0][:, 0], [1, 1, 1])
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_smooth_column_among_rough_ones_is_followed_and_its_error_told(everywhere):
+    """Five columns of noise, and a sine with gaps in it alone, or in all columns."""
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        T = rng.normal(size=(300, 6))
+        T[:, 2] = np.sin(np.arange(300) / 15 + seed) + 0.02 * rng.normal(size=300)
+        gaps = rng.random(T.shape) < 0.25
+        gaps[:, np.arange(6) != 2] &= everywhere
+        done = tfl.complete(np.where(gaps, np.nan, T))
+        off = (done.completed - T) ** 2 * gaps
+        assert np.sqrt(off[:, 2].sum() / gaps[:, 2].sum()) < 0.1  # 0.7 is its spread
+        assert 0.5 < done.error / np.sqrt(off.sum() / gaps.sum()) < 2

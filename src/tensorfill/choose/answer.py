@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.blend import Decision, single
+from tensorfill.choose.blend import Decision, missing_shares, single, sliced_modes
 from tensorfill.choose.candidates.base import Candidate, Fitted, Late, Unsuited
 from tensorfill.choose.candidates.continuation import Continuation
 from tensorfill.choose.candidates.field import Field, large
@@ -21,7 +21,7 @@ from tensorfill.choose.contest import Contest, Entry, ends, standard_error
 from tensorfill.choose.field import EVALUATIONS, START_EVALUATIONS
 from tensorfill.choose.large import busiest
 from tensorfill.data.facts import Facts
-from tensorfill.data.gaps import clustered, gap_kinds
+from tensorfill.data.gaps import GAPS, clustered, gap_kinds
 from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.methods.base import Run
@@ -33,6 +33,8 @@ from tensorfill.solvers.fit import ENDED_EARLY
 Array = NDArray[Any]
 
 PATIENCE = 3.0  # seconds for a last fit after a contest on a part of large data was interrupted
+MOST_WEIGHT = 10.0  # of one entry beside others when the error is told
+EACH = 20  # entries that tell the error, as many as weights of all come to, below which all count the same
 TOLD_BY = 0.04  # share of the known entries of a field that are hidden in one trial, to estimate its error
 
 
@@ -217,11 +219,35 @@ def _squares(contest: Contest, predictions: Array) -> Array:
 
 def _errors(contest: Contest, predictions: Array) -> Mapping[str, Any]:
     """On the entries that chose nothing: one figure, and one per kind of gap."""
-    squares = _squares(contest, predictions)
-    kinds = {name: float(np.sqrt(squares[here].mean())) for name, here in contest.by_kind()}
+    squares, like = _squares(contest, predictions), as_missing(contest)
+    told = ~contest.judges
+    kinds = {name: _root_mean(squares[here], like[here]) for name, here in contest.by_kind()}
     return {
-        "error": float(np.sqrt(squares[~contest.judges].mean())),
-        "held_out": float(contest.losses(predictions)[~contest.judges].mean()),
+        "error": _root_mean(squares[told], like[told]),
+        "held_out": float(contest.losses(predictions)[told].mean()),
         "by_gap": kinds if len(kinds) > 1 else {},
         "error_units": contest.error_units,
     }
+
+
+def _root_mean(squares: Array, weights: Array) -> float:
+    """The root of the weighted mean; of the plain one if no entry has a weight."""
+    return float(np.sqrt(np.average(squares, weights=weights if weights.any() else None)))
+
+
+def as_missing(contest: Contest) -> Array:
+    """What each held-out entry counts for when the error is told, (k,): more, where more is missing than was held out.
+
+    Held-out entries are of all slices, because all say something about candidates. But where all gaps are in one
+    column, the error there is asked for. By kinds of gaps, too: long ones are more often missing than held out.
+    """
+    out, told = np.ones(len(contest.truth)), ~contest.judges
+    shares = np.array([contest.facts.gaps.get(name, 0.0) for name in GAPS])
+    groups = [(contest.kinds, shares)] if contest.facts.dense and shares.any() else []
+    groups += [(contest.slices(n), missing_shares(contest.obs, n)) for n in sliced_modes(contest)]
+    for group, missing in groups:
+        held = np.bincount(group[told], minlength=len(missing))
+        ratio = np.minimum(missing * held.sum() / np.maximum(held, 1), MOST_WEIGHT)
+        enough = (ratio[group[told]].sum() ** 2) >= EACH * (ratio[group[told]] ** 2).sum()
+        out *= ratio[group] if enough else 1.0
+    return out

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.choose.contest import ENOUGH, TRIFLE, Contest, Entry
+from tensorfill.choose.contest import ENOUGH, SURE, TRIFLE, Contest, Entry
 from tensorfill.choose.rounds import YARDSTICK
 from tensorfill.data.gaps import GAPS
 from tensorfill.data.observations import Observations
@@ -20,9 +20,7 @@ Array = NDArray[Any]
 PARTS = 6  # of the best candidates that may be blended
 SMALLEST = 0.04  # weights below are dropped: a part costs a fit
 CLEARLY = 0.05  # of the loss that weights of its own must save a kind of gap, cross-fitted: fewer entries fitted them
-# The same for weights of their own of all slices of a mode. On the 28 cells whose gaps are long of the half of the sets
-# that constants are set on, two draws each: error 1.000 of that without with 0.05, 0.994 with 0.02 and with 0.01.
-APART = 0.02
+APART = 0.05  # the same for weights of their own of all slices of a mode
 HALVES = 4  # cross-fits by which a blend must prove itself
 # Weights are drawn to even ones, of those as good as the best, as if by so many held-out entries more. On the half of
 # the sets of `bench choose` that constants are set on and on 30 further small ones (two draws of gaps each, 134 cells),
@@ -89,13 +87,28 @@ def decide(contest: Contest, *, one: bool = False) -> Decision:
 
 
 def _safe(contest: Contest, decision: Decision) -> Decision:
-    """The decision mixed with SAFE of the best simple candidate, unless it is PROVEN to be better than that one."""
+    """The decision mixed with SAFE of the best simple candidate, unless it is PROVEN to be better than that one: on the
+    whole, or in those slices where it is.
+    """
     simple = next((e for e in contest.ranking() if e.candidate.name in SIMPLE), None)
-    if simple is None or contest.beats(decision.predict(contest), simple.predictions, PROVEN):
+    x = decision.predict(contest)
+    if simple is None or contest.beats(x, simple.predictions, PROVEN):
         return decision
+    if decision.mode is None:
+        mode = min(sliced_modes(contest), key=lambda n: contest.obs.shape[n], default=None)
+    else:
+        mode = decision.mode
+    own, count = contest.slices(mode), 1 if mode is None else contest.obs.shape[mode]
+    unsure = [s for s in range(count) if not contest.beats(x, simple.predictions, PROVEN, own == s)]
     decision = decision.also(simple)
-    weights = (1 - SAFE) * decision.weights
-    weights[..., decision.entries.index(simple)] += SAFE
+    weights = decision.weights.copy()
+    if len(unsure) < count:
+        decision = replace(decision, mode=mode)
+        weights = np.array(np.broadcast_to(weights, (len(GAPS), count, weights.shape[2])))
+    else:
+        unsure = list(range(weights.shape[1]))
+    weights[:, unsure] *= 1 - SAFE
+    weights[:, unsure, decision.entries.index(simple)] += SAFE
     return replace(decision, weights=weights)
 
 
@@ -129,10 +142,11 @@ def _decide(contest: Contest, *, one: bool) -> Decision:
     """
     ranking = contest.ranking()
     best = single(ranking[0])
-    if ranking[0].candidate.name == YARDSTICK:  # no candidate is better than the means, so what a blend gains is chance
-        return best
     if not one and len(ranking) > 1:
-        best = blended(contest, partners(contest)) or best
+        found = blended(contest, partners(contest))
+        # where no candidate is better than the means, what a blend of all slices alike gains is chance
+        if found is not None and (found.mode is not None or ranking[0].candidate.name != YARDSTICK):
+            best = found
     for entry in ranking:  # the simple one that is as good as the best
         if entry.candidate.name == YARDSTICK:
             return best if contest.beats(best.predict(contest), entry.predictions, AHEAD) else single(entry)
@@ -145,15 +159,46 @@ def single(entry: Entry) -> Decision:
 
 
 def partners(contest: Contest) -> list[Entry]:
-    """Those that may be blended: the best. Of a family whose answers are means of draws only one, where fitting another
-    to everything takes longer than all trials did.
+    """Those that may be blended: the best, and those that are better by more than chance in some slice. Of a family
+    whose answers are means of draws only one, where fitting another to everything takes longer than all trials did.
     """
     out: list[Entry] = []
     for entry in contest.ranking():
         again = entry.candidate.averages and any(type(e.candidate) is type(entry.candidate) for e in out)
         if not (again and entry.candidate.cost(contest.facts) > contest.budget):
             out.append(entry)
-    return out[:PARTS]
+    if len(out) <= PARTS:
+        return out
+    return out[:PARTS] + _best_of_slices(contest, out)
+
+
+def _best_of_slices(contest: Contest, entries: list[Entry]) -> list[Entry]:
+    """Of the entries beyond the first PARTS, those that predict some slice best, and better than the first of all by
+    more than chance.
+    """
+    found: list[Entry] = []
+    losses = np.stack([contest.losses(e.predictions) for e in entries])
+    for mode in sliced_modes(contest):
+        own = contest.slices(mode)
+        for s in range(contest.obs.shape[mode]):
+            here = contest.judges & (own == s)
+            if not here.any():
+                continue
+            best = entries[int(np.argmin(losses[:, here].mean(axis=1)))]
+            new = best not in entries[:PARTS] and best not in found
+            if new and contest.beats(best.predictions, entries[0].predictions, SURE, own == s):
+                found.append(best)
+    return found[:PARTS]
+
+
+def sliced_modes(contest: Contest) -> list[int]:
+    """The modes whose slices have enough held-out entries each, on average, for weights of their own."""
+    return [
+        n
+        for n, length in enumerate(contest.obs.shape)
+        # a part of large data may lack some slices
+        if contest.part.shape[n] == length and 1 < length <= np.count_nonzero(contest.judges) / ENOUGH
+    ]
 
 
 def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
@@ -170,11 +215,11 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
     entries, held, even = [entries[j] for j in keep], held.of(keep), even[keep]
     weights, kinds = np.tile(convex(held, even), (len(GAPS), 1)), contest.kinds[judges]
     own = {k: kinds == k for k in range(len(GAPS)) if np.count_nonzero(kinds == k) >= ENOUGH}
-    together = replace(held, slices=None)
+    together = replace(held, slices=None, own=False)
     for k, here in own.items():
         if crossfitted(together.at(here), even) < (1 - CLEARLY) * crossfitted(together, even, here):
             weights[k] = convex(together.at(here), even)
-    if held.slices is None:
+    if mode is None:
         table = weights[:, None]
     else:
         alike = (weights[kinds][:, None] == weights).all(axis=2)  # (k, kinds): does it have the weights of that kind?
@@ -185,8 +230,10 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """What weights are fitted to: predictions (k, parts), truths, weights of the loss, and the slice each is in, (k,);
-    without slices all have the same weights.
+    """What weights are fitted to: predictions (k, parts), truths, weights of the loss, and the slice each is in, (k,).
+
+    With slices, losses are compared slice by slice: a loss that falls from 0.5 to 0.001 in one column is a great gain,
+    however large the losses of others are.
     """
 
     P: Array
@@ -194,6 +241,7 @@ class Held:
     w: Array
     slices: Array | None = None
     count: int = 1  # of slices
+    own: bool = False  # does each slice have weights of its own?
 
     def at(self, here: Array) -> Held:
         """The entries `here`."""
@@ -205,21 +253,25 @@ class Held:
         return replace(self, P=self.P[:, parts])
 
     def loss(self, x: Array) -> float:
-        """Mean loss of predictions, (k,)."""
-        return float(np.mean(self.w * (x - self.t) ** 2))
+        """Mean loss of predictions, (k,); with slices, the geometric mean, over entries, of that of their slice."""
+        losses = self.w * (x - self.t) ** 2
+        if self.slices is None:
+            return float(losses.mean())
+        count = np.bincount(self.slices, minlength=self.count)
+        mean = np.bincount(self.slices, losses, self.count) / np.maximum(count, 1)
+        return float(np.exp(np.average(np.log(np.maximum(mean, np.finfo(np.float64).tiny)), weights=count)))
 
 
 def apart(contest: Contest, held: Held, even: Array) -> tuple[int | None, Held]:
     """The mode whose slices should have weights of their own, if that, cross-fitted, clearly lowers the loss."""
     found: tuple[int | None, Held] = (None, held)
-    least = (1 - APART) * crossfitted(held, even)
-    for n, length in enumerate(contest.obs.shape):
-        whole = contest.part.shape[n] == length  # a part of large data may lack some of its slices
-        if whole and 1 < length <= len(held.t) / ENOUGH:
-            split = replace(held, slices=contest.slices(n)[contest.judges], count=length)
-            loss = crossfitted(split, even)
-            if loss < least:
-                found, least = (n, split), loss
+    least = 1 - APART
+    for n in sliced_modes(contest):
+        split = replace(held, slices=contest.slices(n)[contest.judges], count=contest.obs.shape[n])
+        own = replace(split, own=True)
+        lowered = crossfitted(own, even) / crossfitted(split, even)
+        if lowered < least:
+            found, least = (n, own), lowered
     return found
 
 
@@ -257,7 +309,7 @@ def crossfitted(held: Held, even: Array, here: Array | None = None) -> float:
 def _loss_of_weights(fit: Held, judge: Held, even: Array) -> float:
     """Mean loss at the one, under weights fitted to the other."""
     weights = convex(fit, even)
-    if judge.slices is None:
+    if not judge.own:
         return judge.loss(judge.P @ weights)
     return judge.loss(np.einsum("kp,kp->k", judge.P, by_slice(fit, weights)[judge.slices]))
 
@@ -280,7 +332,7 @@ def convex(held: Held, even: Array) -> Array:
     P, t, root = held.P, held.t, np.sqrt(held.w)
     even = even / even.sum() if even.any() else np.full(len(even), 1 / len(even))
     used = np.arange(P.shape[1])
-    pull = np.sqrt(DRAW * min(held.loss(p) for p in P.T))
+    pull = np.sqrt(DRAW * min(float(np.mean(held.w * (p - t) ** 2)) for p in P.T))
     for _ in range(P.shape[1]):
         # the last row asks for the sum 1, heavy enough to be met to many digits
         heavy = 1e4 * max(float(np.linalg.norm(t * root)), 1e-300)

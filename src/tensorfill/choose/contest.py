@@ -240,12 +240,16 @@ class Contest:
         squares = self.weight[: len(x)] * (x - self.truth[: len(x)]) ** 2
         return float(np.sqrt(squares[self.judges[: len(x)]].mean()))
 
-    def beats(self, a: Array, b: Array, sure: float = SURE) -> bool:
-        """Are predictions `a` better than `b` by more than chance? A paired comparison on the entries that choose: the
+    def beats(self, a: Array, b: Array, sure: float = SURE, here: Array | None = None) -> bool:
+        """Are predictions `a` better than `b` by more than chance? A paired comparison on the entries that choose (of
+        those `here`, (k,), where only some are asked about): the
         mean loss must be lower, and either that difference or the number of gaps won less those lost must exceed `sure`
         standard errors (a few huge losses blur any mean).
         """
-        gain, gaps = (self.losses(b) - self.losses(a))[self.judges], self.gaps[self.judges]
+        chose = self.judges if here is None else self.judges & here
+        gain, gaps = (self.losses(b) - self.losses(a))[chose], self.gaps[chose]
+        if len(gain) == 0:
+            return False
         signs = np.sign(np.bincount(gaps, weights=gain)[np.unique(gaps)])
         often = signs.sum() > sure * np.sqrt(len(signs))
         return bool(gain.mean() > 0 and (gain.mean() > sure * standard_error(gain, gaps) or often))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.gaps import GAPS, clustering, depth, kinds_at
-from tensorfill.data.likeness import ENOUGH_PAIRS, grain, period, roughness
+from tensorfill.data.likeness import ENOUGH_PAIRS, grain, period, roughness, smoothest
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.sources import root
 from tensorfill.data.units import slice_statistics
@@ -46,6 +46,7 @@ class ModeFacts:
     dim, length : its name and length
     seen : how many of its slices have an observed entry
     rough : how much near entries differ relative to far ones, 1 = no more alike; `pairs` neighbours were compared
+    smoothest : the same of the single series along it that is smoothest
     period : after how many steps the data repeat, or None
     spreads : widest spread of a slice over the narrowest
     clustered : how much likelier than by chance the neighbour of a gap is one
@@ -61,6 +62,7 @@ class ModeFacts:
     spreads: float
     clustered: float
     steps: float = 1.0
+    smoothest: float = 1.0
 
     @property
     def channels(self) -> bool:
@@ -74,8 +76,10 @@ class ModeFacts:
 
     @property
     def ordered(self) -> bool:
-        """Are neighbours so much more alike than others that an entry may be guessed from them?"""
-        return self.length > CHANNELS and self.pairs >= FEW and self.rough < ORDERLY
+        """Are neighbours, at least in some series, so much more alike than others that an entry may be guessed from
+        them?
+        """
+        return self.length > CHANNELS and self.pairs >= FEW and min(self.rough, self.smoothest) < ORDERLY
 
 
 @dataclass(frozen=True)
@@ -221,14 +225,17 @@ def unit_mode(obs: Observations, smooth: tuple[int, ...] | None = None) -> int |
 
 def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:
     dense = obs.size <= DENSE_LIMIT
-    rough, pairs = roughness(obs, n) if dense and obs.shape[n] > CHANNELS else (1.0, 0)
+    line = dense and obs.shape[n] > CHANNELS
+    rough, pairs = roughness(obs, n) if line else (1.0, 0)
+    single = smoothest(obs, n) if line and rough >= ORDERLY else rough  # otherwise they are smooth anyway
     count, _, spread = slice_statistics(obs, n, every=max(1, obs.nnz // MOST_VALUES))
     known = spread[(count >= FEW) & (spread > 0)]
     spreads = float(known.max() / known.min()) if len(known) > 1 else 1.0
     seen = int(np.count_nonzero(obs.seen(n)))
     apart = np.diff(obs.position(n)) if obs.shape[n] > 1 else np.ones(1)
     steps = float(apart.max() / apart.min())
-    return ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, period(obs, n), spreads, clustered, steps)
+    repeats = period(obs, n)
+    return ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, repeats, spreads, clustered, steps, single)
 
 
 def kind_of_numbers(t: Array) -> str:

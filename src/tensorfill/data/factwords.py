@@ -38,8 +38,10 @@ def _mode(m: ModeFacts) -> str:
         words = ["one alone" if m.length == 1 else "few: channels, or series without an order"]
     elif m.smooth:
         words = [f"smooth: neighbours differ by {m.rough:.0%} of what far entries do"]
-    elif m.ordered:
+    elif m.ordered and m.rough <= m.smoothest:
         words = [f"neighbours are a little alike ({m.rough:.0%} of what far entries differ by)"]
+    elif m.ordered:
+        words = [f"some series along it are smooth ({m.smoothest:.0%} of what far entries differ by), not all"]
     else:
         words = ["no order seen"]
     if m.steps > 1:

@@ -14,7 +14,8 @@ Array = NDArray[Any]
 ENOUGH_PAIRS = 30  # neighbouring pairs before a ratio of their differences is believed
 SURE_PAIRS = 200  # pairs of direct neighbours that settle how grainy a field is
 MOST_PAIRS = 200_000  # more add nothing to a mean
-FIBRES = 64  # fibres, those observed best, in which a period is sought
+FIBRES = 64  # fibres, those observed best, in which a period, or a smooth one, is sought
+DOUBT = 4.0  # over the root of the entries of a fibre: by what share its roughness, and the least of many, may be off
 SHORTEST_PERIOD = 3  # steps: a period of two cannot be distinguished from noise
 LIKELIER = 1.2  # a longer period must be this many times as strong: multiples of a period are as strong as it is
 NEAR = 2  # steps around the lag that stands out within which the best one is looked for
@@ -35,6 +36,30 @@ def roughness(obs: Observations, mode: int) -> tuple[float, int]:
     lags = tuple(sorted({length // 3, length // 2, 2 * length // 3} - {0}))
     far, enough = mean_square_difference(obs, (mode,), lags)
     return (near / far if pairs and enough and far > 0 else 1.0), pairs
+
+
+def smoothest(obs: Observations, mode: int) -> float:
+    """The least roughness of a single fibre along a mode, of those observed best, by as much above its estimate as that
+    may be off. A table may have one smooth column among rough ones, or one whose numbers are small beside theirs.
+    """
+    X, M = _best_fibres(obs, mode)
+    length, known = obs.shape[mode], M.sum(axis=0)
+    near, pairs = _fibre_differences(X, M, (1, 2, 3))
+    far, enough = _fibre_differences(X, M, tuple(sorted({length // 3, length // 2, 2 * length // 3} - {0})))
+    seen = (np.minimum(pairs, enough) >= ENOUGH_PAIRS) & (far > 0)
+    if not seen.any():
+        return 1.0
+    return float(np.min(near[seen] / far[seen] * (1 + DOUBT / np.sqrt(known[seen]))))
+
+
+def _fibre_differences(X: Array, M: Array, lags: tuple[int, ...]) -> tuple[Array, Array]:
+    """(mean squared difference of observed pairs so far apart, how many pairs) in each column of X: (fibres,) each."""
+    total, pairs = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for lag in lags:
+        both = M[lag:] * M[:-lag]
+        total += (both * (X[lag:] - X[:-lag]) ** 2).sum(axis=0)
+        pairs += both.sum(axis=0)
+    return total / np.maximum(pairs, 1.0), pairs
 
 
 def mean_square_difference(obs: Observations, modes: tuple[int, ...], lags: tuple[int, ...]) -> tuple[float, int]:
