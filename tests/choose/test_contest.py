@@ -408,9 +408,9 @@ def test_a_second_round_cut_short_is_judged_by_the_first():
 def test_a_leader_tried_with_few_draws_is_tried_with_more(monkeypatch):
     """By one short chain the mean of several has too small a part in a blend."""
     rng = np.random.default_rng(0)
-    T = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(n, 3)) for n in (32, 30, 26))) + rng.normal(size=(32, 30, 26))
+    T = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(n, 3)) for n in (20, 18, 16))) + rng.normal(size=(20, 18, 16))
     T[rng.random(T.shape) < 0.1] = np.nan
-    monkeypatch.setitem(contest_module.BUDGET, "normal", 0.4)
+    monkeypatch.setitem(contest_module.BUDGET, "normal", 0.1)
     contest = held(T, candidates=("posterior",))
     assert len(contest.folds) == 1
     longest = max(contest.entries, key=lambda e: e.trial.draws)

@@ -10,7 +10,7 @@ import numpy as np
 from tensorfill.choose.candidates.base import Candidate, Search, refused
 from tensorfill.choose.contest import ENOUGH, Contest, Entry
 
-LARGEST_PART = 0.15  # of the budget: most that one candidate may take on the opening folds
+LARGEST_PART = 0.15  # of the budget: most that one candidate may take on all folds
 FINALISTS = 6  # candidates that run on all folds: a blend has no more parts
 YARDSTICK = "means"  # what every answer is compared with
 EXACT = 1e-4  # of the variance: a family with less loss tries all its variants, as the data may have no noise
@@ -102,7 +102,7 @@ def _dear(contest: Contest, family: Family) -> bool:
 
 def _trial(contest: Contest, candidate: Candidate) -> Candidate:
     """The variant of it that is tried: shorter, where there is a shorter one."""
-    return candidate.shorter(contest.part_facts, LARGEST_PART * contest.budget / contest.opening)
+    return candidate.shorter(contest.part_facts, LARGEST_PART * contest.budget / len(contest.folds))
 
 
 def _try(contest: Contest, family: Family) -> None:
