@@ -209,9 +209,12 @@ def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
     held = Held(P, contest.truth[judges], contest.weight[judges])
     best = entries[0].predictions
     even = np.array([float(not contest.beats(best, e.predictions)) for e in entries])
-    mode, held = apart(contest, held, even)
-    if not crossfitted(held, even) < held.loss(held.P[:, 0]):
+    even[PARTS:] = 0.0  # those are here for the sake of some slices
+    ways = (apart(contest, held, even), (None, held))
+    way = next((w for w in ways if crossfitted(w[1], even) < w[1].loss(w[1].P[:, 0])), None)
+    if way is None:
         return None
+    mode, held = way
     keep = worth_their_fit(contest, entries, held, even)
     entries, held, even = [entries[j] for j in keep], held.of(keep), even[keep]
     weights, kinds = np.tile(convex(held, even), (len(GAPS), 1)), contest.kinds[judges]
