@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.choose import answer, blend
+from tensorfill.choose import answer, blend, weights
 from tensorfill.choose import contest as contest_module
 from tensorfill.choose.auto import ALWAYS
 from tensorfill.choose.candidates import CANDIDATES
@@ -40,7 +40,7 @@ def judged(contest, entries):
     """What weights of these entries are fitted to."""
     here = contest.judges
     P = np.stack([e.predictions[here] for e in entries], axis=1)
-    return blend.Held(P, contest.truth[here], contest.weight[here])
+    return weights.Held(P, contest.truth[here], contest.weight[here])
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +82,12 @@ def test_two_halves_of_the_truth_are_blended():
     rng = np.random.default_rng(0)
     t = rng.normal(size=600)
     P = np.column_stack([t + rng.normal(size=600), t + rng.normal(size=600), rng.normal(size=600)])
-    held = blend.Held(P, t, np.ones(600))
-    w = blend.convex(held, np.array([1.0, 1.0, 0.0]))
+    held = weights.Held(P, t, np.ones(600))
+    w = weights.convex(held, np.array([1.0, 1.0, 0.0]))
     np.testing.assert_allclose(w.sum(), 1.0)
     assert abs(w[0] - w[1]) < 0.15
     assert w[2] < 0.3
-    assert blend.crossfitted(held, np.array([1.0, 1.0, 0.0])) < 0.7
+    assert weights.crossfitted(held, np.array([1.0, 1.0, 0.0])) < 0.7
 
 
 def test_few_entries_hardly_move_weights_from_even_ones_and_many_do():
@@ -95,7 +95,7 @@ def test_few_entries_hardly_move_weights_from_even_ones_and_many_do():
     for count, low, high in ((40, 0.4, 0.7), (20_000, 0.78, 0.9)):  # by their variances 0.82 would be best
         t = rng.normal(size=count)
         P = np.column_stack([t + 0.47 * rng.normal(size=count), t + rng.normal(size=count)])
-        assert low < blend.convex(blend.Held(P, t, np.ones(count)), np.ones(2))[0] < high
+        assert low < weights.convex(weights.Held(P, t, np.ones(count)), np.ones(2))[0] < high
 
 
 def test_slices_get_weights_of_their_own_where_candidates_serve_different_ones():
@@ -442,7 +442,7 @@ def test_a_part_that_takes_longer_than_the_trials_must_save_clearly(contest, mon
 
     def saved(held):
         """The share of the loss that the second one saves."""
-        return blend.crossfitted(held.of([0]), even[:1]) / blend.crossfitted(held, even) - 1
+        return weights.crossfitted(held.of([0]), even[:1]) / weights.crossfitted(held, even) - 1
 
     sizes = np.linspace(0.1, 0.6, 51)
     size = next(s for s in sizes if 1.5 * blend.TRIFLE < saved(two(s)[1]) < 0.8 * blend.CLEARLY)
