@@ -90,22 +90,18 @@ def _safe(contest: Contest, decision: Decision) -> Decision:
     x = decision.predict(contest)
     if simple is None or contest.beats(x, simple.predictions, PROVEN):
         return decision
-    if decision.mode is None:
+    mode = decision.mode
+    if mode is None:
         mode = min(sliced_modes(contest), key=lambda n: contest.obs.shape[n], default=None)
-    else:
-        mode = decision.mode
-    own, count = contest.slices(mode), 1 if mode is None else contest.obs.shape[mode]
-    unsure = [s for s in range(count) if not contest.beats(x, simple.predictions, PROVEN, own == s)]
-    decision = decision.also(simple)
-    weights = decision.weights.copy()
-    if len(unsure) < count:
-        decision = replace(decision, mode=mode)
-        weights = np.array(np.broadcast_to(weights, (len(GAPS), count, weights.shape[2])))
-    else:
-        unsure = list(range(weights.shape[1]))
-    weights[:, unsure] *= 1 - SAFE
-    weights[:, unsure, decision.entries.index(simple)] += SAFE
-    return replace(decision, weights=weights)
+    own = contest.slices(mode)
+    slices = range(1 if mode is None else contest.obs.shape[mode])
+    sure = np.array([contest.beats(x, simple.predictions, PROVEN, own == s) for s in slices])
+    decision, share = decision.also(simple), np.where(sure, 0.0, SAFE)
+    weights = (1 - share[:, None]) * decision.weights
+    weights[..., decision.entries.index(simple)] += share
+    if decision.mode is None and not sure.any():
+        return replace(decision, weights=weights[:, :1])
+    return replace(decision, weights=weights, mode=mode)
 
 
 def _for_unseen(contest: Contest, decision: Decision) -> Decision:
