@@ -88,7 +88,7 @@ class OneStep(Solver):
                 collapses = middle
         alpha = MARGIN * works
         while alpha > 0 and not searched_enough() and not self._survives(problem, factors, alpha, start):
-            alpha *= SHRINK  # rarely, one between two that work
+            alpha *= MARGIN  # at the edge, one that fails may lie below one that works
         return alpha
 
     def _survives(self, problem: Problem, factors: Sequence[Array], alpha: float, start: float) -> bool:
