@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean
 
-from tensorfill.bench import choose_report, cubes, paper
+from tensorfill.bench import choose_report, cubes, layout, paper, whole_page
 from tensorfill.bench.choose_data import REPORTED
 
 DOCS = Path(__file__).resolve().parent
@@ -111,6 +111,12 @@ def baselines() -> list[Line]:
     return lines
 
 
+def from_print() -> list[Line]:
+    """How far each method of the paper is from its printed column, as on the page of `bench paper`."""
+    head, body = whole_page.distances(layout.arrange(rows("table1")))
+    return [head, *body]
+
+
 def many_bands() -> list[Line]:
     """PSNR of every method on each of the cubes."""
     found = {(r["data"], r["missing_percent"], r["method"]): f"{float(r['psnr']):.2f}" for r in rows("cubes")}
@@ -140,6 +146,7 @@ TABLES: dict[str, Callable[[], list[Line]]] = {
     "sptc": sptc,
     "auto": ours,
     "baselines": baselines,
+    "distances": from_print,
     "cubes": many_bands,
 }
 
