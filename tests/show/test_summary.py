@@ -68,3 +68,7 @@ def test_only_a_low_rank_fit_is_called_by_its_prior_and_rank(candidate, words, r
     T = np.outer(rng.uniform(1, 2, 12), rng.normal(size=10)) + rng.normal(0, 0.1, (12, 10))
     T[rng.random(T.shape) < 0.2] = np.nan
     assert re.match(words, summary.model_words(tfl.complete(T, candidates=[candidate])))
+
+
+def test_a_handful_of_numbers_is_told_to_be_filled_by_their_means():
+    assert "model     means" in str(tfl.complete(np.array([[1.0, 2, np.nan], [2, 4, 6]])))

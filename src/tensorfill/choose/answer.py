@@ -49,6 +49,8 @@ def from_one(
 ) -> Completion:
     """The candidate fitted to everything, nothing held out. With `told`, the error of a field comes from a trial."""
     done = _completion(candidate.fit(obs, facts, run), obs, facts, run, method)
+    if isinstance(candidate, Means):  # the factors that hold them are no model to be told of
+        done = replace(done, settings={**done.settings, "candidate": candidate.label})
     told = told and isinstance(candidate, Field | Continuation) and run.max_iter is None
     if not told or done.status in ENDED_EARLY:
         return done
