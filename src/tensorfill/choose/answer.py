@@ -33,8 +33,9 @@ from tensorfill.solvers.fit import ENDED_EARLY
 Array = NDArray[Any]
 
 PATIENCE = 3.0  # seconds for a last fit after a contest on a part of large data was interrupted
-MOST_WEIGHT = 10.0  # of one entry beside others when the error is told
-EACH = 20  # entries that tell the error, as many as weights of all come to, below which all count the same
+MOST_WEIGHT = 10.0  # that one entry may have more, or less, than others when the error is told
+EACH = 8  # entries that tell the error, per slice, from which on they count as slices have gaps
+ENOUGH_GAPS = 20  # that tell the error, as many as their weights come to, for those elsewhere to count for nothing
 TOLD_BY = 0.04  # share of the known entries of a field that are hidden in one trial, to estimate its error
 
 
@@ -246,10 +247,12 @@ def as_missing(contest: Contest) -> Array:
     out, told = np.ones(len(contest.truth)), ~contest.judges
     shares = np.array([contest.facts.gaps.get(name, 0.0) for name in GAPS])
     groups = [(contest.kinds, shares)] if contest.facts.dense and shares.any() else []
-    groups += [(contest.slices(n), missing_shares(contest.obs, n)) for n in sliced_modes(contest)]
+    modes = sliced_modes(contest, int(np.count_nonzero(told)), EACH)
+    groups += [(contest.slices(n), missing_shares(contest.obs, n)) for n in modes]
     for group, missing in groups:
         held = np.bincount(group[told], minlength=len(missing))
         ratio = np.minimum(missing * held.sum() / np.maximum(held, 1), MOST_WEIGHT)
-        enough = (ratio[group[told]].sum() ** 2) >= EACH * (ratio[group[told]] ** 2).sum()
-        out *= ratio[group] if enough else 1.0
+        by_gap = np.bincount(contest.gaps[told], weights=ratio[group[told]])
+        few = by_gap.sum() ** 2 < ENOUGH_GAPS * (by_gap**2).sum()
+        out *= np.maximum(ratio, 1 / MOST_WEIGHT if few else 0.0)[group]
     return out

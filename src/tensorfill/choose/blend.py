@@ -183,14 +183,13 @@ def _best_of_slices(contest: Contest, entries: list[Entry]) -> list[Entry]:
     return found[:PARTS]
 
 
-def sliced_modes(contest: Contest) -> list[int]:
-    """The modes whose slices have enough held-out entries each, on average, for weights of their own."""
-    return [
-        n
-        for n, length in enumerate(contest.obs.shape)
-        # a part of large data may lack some slices
-        if contest.part.shape[n] == length and 1 < length <= np.count_nonzero(contest.judges) / ENOUGH
-    ]
+def sliced_modes(contest: Contest, entries: int | None = None, each: int = ENOUGH) -> list[int]:
+    """The modes whose slices have `each` or more of so many held-out entries (those that choose, if not said), on
+    average. Of a part of large data only modes of which no slice was left out.
+    """
+    entries = int(np.count_nonzero(contest.judges)) if entries is None else entries
+    whole = [n for n, length in enumerate(contest.obs.shape) if contest.part.shape[n] == length]
+    return [n for n in whole if 1 < contest.obs.shape[n] <= entries / each]
 
 
 def blended(contest: Contest, entries: list[Entry]) -> Decision | None:
