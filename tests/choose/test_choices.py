@@ -9,7 +9,11 @@ import pytest
 import tensorfill as tfl
 from tensorfill.choose import contest as contest_module
 from tensorfill.choose.candidates.low_rank import LowRank
+from tensorfill.choose.given import Given
+from tensorfill.choose.settled import settled
+from tensorfill.data.facts import look
 from tensorfill.data.holdout import split_like_gaps
+from tensorfill.methods.base import Run
 from tensorfill.models.unseen import distance_to_seen, fill_unseen
 
 
@@ -321,3 +325,17 @@ def test_a_smooth_column_among_rough_ones_is_followed_and_its_error_told(everywh
         off = (done.completed - T) ** 2 * gaps
         assert np.sqrt(off[:, 2].sum() / gaps[:, 2].sum()) < 0.1  # 0.7 is its spread
         assert 0.5 < done.error / np.sqrt(off.sum() / gaps.sum()) < 2
+
+
+def test_a_clean_picture_is_a_field_at_once_but_a_wall_of_equal_stones_is_not():
+    """Neighbours in it are not alike, so that it may be anything: held-out entries decide."""
+    rng = np.random.default_rng(0)
+    stone = rng.integers(0, 256, (16, 16, 3))
+    wall = np.tile(stone, (6, 6, 1)).astype(np.uint8)
+    y, x = np.mgrid[0:96, 0:96]
+    hill = np.stack([127 + 100 * np.sin(x / 20 + k) * np.cos(y / 25) for k in range(3)], axis=2).astype(np.uint8)
+    for picture, at_once in ((hill, True), (wall, False)):
+        obs = tfl.Observations.from_dense(picture, rng.random(picture.shape) > 0.8)
+        facts = look(obs)
+        assert facts.picture
+        assert (settled(obs, facts, Given(), Run(0)) is not None) == at_once

@@ -16,6 +16,7 @@ from tensorfill.choose.field import EVALUATIONS
 from tensorfill.choose.given import Given
 from tensorfill.choose.part import PART
 from tensorfill.data.facts import Facts
+from tensorfill.data.likeness import ENOUGH_PAIRS
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 
@@ -50,15 +51,22 @@ def _every_entry_counts(facts: Facts, given: Given, run: Run) -> Candidate | Non
     """The candidate for a field on which no contest is held; None if one is.
 
     No contest for: a photograph with holes, scratches or text (`Continuation`, which works around them); a clean
-    photograph; a clean video too large for a contest to see all of it; a field whose weights were given; a run too
-    short to compare anything; a field too large for a contest, clean or not.
+    photograph, unless it is rough all over; a clean video too large for a contest to see all of it; a field whose
+    weights were given; a run too short to compare anything; a field too large for a contest, clean or not.
     """
     weighed = given.smooth is not None or given.tv is not None
     short = run.max_iter is not None and run.max_iter < EVALUATIONS
     video = is_video(facts) and facts.observed > PART
-    clean = (facts.picture or video) and not facts.grainy >= CLEAN
+    clean = (facts.picture or video) and not facts.grainy >= CLEAN and not _rough(facts)
     if facts.picture and not weighed and refused(Continuation, facts, given) is None:
         return replace(Continuation.clean(facts, given), noise=0.0 if clean else facts.noise)
     if weighed or short or clean:
         return Field.clean(facts, given)
     return Field.clean(facts, given, facts.noise) if large(facts) else None
+
+
+def _rough(facts: Facts) -> bool:
+    """Is it seen that neighbours are not alike along any mode? Then there is no telling noise from texture, and a wall
+    of equal stones is low-rank rather than a field: held-out entries decide.
+    """
+    return not facts.smooth and all(m.pairs >= ENOUGH_PAIRS for m in facts.modes if not m.channels)
