@@ -241,8 +241,8 @@ class Contest:
         return float(np.sqrt(squares[self.judges[: len(x)]].mean()))
 
     def beats(self, a: Array, b: Array, sure: float = SURE, here: Array | None = None) -> bool:
-        """Are predictions `a` better than `b` by more than chance? A paired comparison on the entries that choose, or on
-        those of them that are `here`, (k,): the mean loss must be lower, and either that difference or the number of
+        """Are predictions `a` better than `b` by more than chance? A paired comparison on the entries that choose, or
+        on those of them that are `here`, (k,): the mean loss must be lower, and either that difference or the number of
         gaps won less those lost must exceed `sure` standard errors (a few huge losses blur any mean).
         """
         chose = self.judges if here is None else self.judges & here
