@@ -22,6 +22,7 @@ COMMANDS = {
     "speed": ("paper", "tensorfill bench figures"),
     "models": ("models", "tensorfill bench models"),
     "solvers": ("solvers", "tensorfill bench solvers"),
+    "choose_seconds": ("choosing-a-method", "tensorfill bench choose"),
     "tables": ("tables", "tensorfill bench tables"),
     "app-paint": ("app", "make app-pictures"),
     "app-result": ("app", "make app-pictures"),

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.choose.contest import BUDGET
+from tensorfill.auto.contest import BUDGET
 
 QUICK = os.environ.get("TENSORFILL_QUICK", "") not in ("", "0")
-SHORT = 0.2  # of the usual budget of a contest, in a short run: the best of each example does not change
+SHORT = 0.3  # of the usual budget of a contest, in a short run: the best of each example does not change
 
 
 def folder() -> Path:
@@ -41,8 +41,8 @@ def quick() -> bool:
 
 def real(name: str) -> np.ndarray:
     """Real numbers that lie inside an installed package, by their name in `tensorfill bench choose`."""
-    from tensorfill.bench.choose_data import NotHere, Places
-    from tensorfill.bench.choose_sets import load
+    from tensorfill_benchmarks.choose_data import NotHere, Places
+    from tensorfill_benchmarks.choose_sets import load
 
     try:
         return load(name, Places()).values

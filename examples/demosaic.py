@@ -36,7 +36,7 @@ def bilinear(picture, mask):
 
 def main():
     out = folder()
-    size = (64, 75) if quick() else (171, 200)
+    size = (96, 112) if quick() else (171, 200)
     photo = np.array(Image.fromarray(samples.photograph()).resize(size, Image.Resampling.LANCZOS))
     mask = bayer(photo.shape)
 

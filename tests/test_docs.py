@@ -14,18 +14,23 @@ import shlex
 import subprocess
 import sys
 import tomllib
+import types
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import tensorfill
 from tensorfill.cli.main import main
+from tensorfill.methods.base import METHODS
 from tensorfill.registry import Registry
+from tensorfill_benchmarks.cli import app as benchmarks
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TASKS = "ten-tasks"  # its blocks are run, and judged, by tests/test_first_tasks.py
 FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
 
 
@@ -60,6 +65,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture
+def registered():
+    """What a page registers is forgotten afterwards: other tests run over all methods."""
+    before = dict(METHODS._items)
+    yield
+    METHODS._items = before
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_only_kinds_of_blocks_that_are_tested(page):
     for info, line, body in blocks(page):
@@ -76,16 +89,20 @@ def test_only_kinds_of_blocks_that_are_tested(page):
 
 
 @pytest.mark.parametrize(
-    "page", [p for p in PAGES if any(b[0] in ("python", "sh", "console") for b in blocks(p))], ids=name
+    "page",
+    [p for p in PAGES if any(b[0] in ("python", "sh", "console") for b in blocks(p)) and p.stem != TASKS],
+    ids=name,
 )
-def test_blocks_run(page, folder):
+@pytest.mark.filterwarnings("ignore:.*have no value at any time:tensorfill.DataWarning")  # pages tell of this one
+def test_blocks_run(page, folder, registered, monkeypatch):
     pytest.importorskip("xarray")
     pytest.importorskip("pandas")
     pytest.importorskip("sklearn")
-    namespace = {"__name__": "__main__"}
+    script = types.ModuleType("__main__")  # what a page defines can be pickled, as in a script
+    monkeypatch.setitem(sys.modules, "__main__", script)
     for info, line, body in blocks(page):
         if info == "python":
-            exec(compile("\n" * (line - 1) + body, str(page), "exec"), namespace)
+            exec(compile("\n" * (line - 1) + body, str(page), "exec"), vars(script))
         elif info in ("sh", "console"):
             for k, command in enumerate(commands(body)):
                 check_command(command, f"{name(page)}:{line + k}")
@@ -109,8 +126,12 @@ def check_command(words, where):
         else:
             check_options(words, where)
     elif words[0] == "make":
-        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-        assert set(words[1:]) <= set(targets), f"{where}: make knows {targets}"
+        text = (ROOT / "Makefile").read_text()
+        targets = re.findall(r"^([\w-]+):", text, re.MULTILINE)
+        given = [word.partition("=") for word in words[1:]]
+        assert {word for word, equals, _ in given if not equals} <= set(targets), f"{where}: make knows {targets}"
+        for variable, equals, _ in given:
+            assert not equals or f"$({variable})" in text, f"{where}: the Makefile has no variable {variable}"
     elif words[0] in ("python", "python3") and words[1] not in ("-m", "-c"):
         assert (ROOT / words[1]).exists(), f"{where}: no file {words[1]}"
     elif words[0] == "pip":
@@ -151,6 +172,8 @@ def program(*words):
 def program_help(*path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("COLUMNS", "200")
+        if path[:1] == ("bench",):  # also where the package of benchmarks is not installed
+            return CliRunner().invoke(benchmarks, [*path[1:], "--help"]).stdout
         code, told = program(*path, "--help")
     assert code == 0, told
     return told
@@ -229,6 +252,7 @@ def test_files_named_for_contributors_are_there():
     for path in re.findall(r"tests/[\w/]+(?:\.py)?", text):
         assert (ROOT / path).exists(), path
     tree = text[text.index("    src/tensorfill/") : text.index("    tests/")]
+    tree = re.sub(r"tests/[\w/]+\.py", "", tree)  # looked for above
     named = {word for line in tree.splitlines()[1:] for word in re.findall(r"[\w]+(?:/|\.py)", line)}
     for name in named:
         assert (ROOT / "src" / "tensorfill" / name).exists() or any(

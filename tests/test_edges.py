@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from problems import make_problem
+from problems import busy, make_problem
 
 import tensorfill as tfl
-from tensorfill.choose.defaults import default_prior, prior_for
 from tensorfill.interelement.quadratic import Quadratic
+from tensorfill.methods.defaults import default_prior, prior_for
 from tensorfill.numerical.base import PRIORS
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, State
@@ -68,7 +68,7 @@ def hard_problem(name, seed):
     factors = [rng.uniform(0, 1, (n, 2)) * 10.0 ** rng.uniform(-3, 0.2, (n, 2)) for n in shape]
     factors[0][rng.random(factors[0].shape) < 0.2] = 0.0
     T = rng.poisson(rng.choice([0.2, 2.0, 20.0]), shape).astype(float)
-    T = np.minimum(T, prior.t_domain.high)
+    T = prior.t_domain.clip(T)
     mask = rng.random(shape) < 0.7
     mask.flat[0] = True
     penalties = [
@@ -228,7 +228,7 @@ def test_callback_and_time_end_all_starts(monkeypatch):
     began = time.monotonic()
     done = tfl.solve(problem, "adam", starts=50, stopping=Stopping(tol=0, max_iter=5, seconds=0.3))
     assert done.status is Status.TIME
-    assert time.monotonic() - began < 2.0  # fifty starts, each with its own limit, would take five seconds
+    assert time.monotonic() - began < 2.0 * busy()  # fifty starts, each with its own limit, would take five seconds
 
 
 def test_a_start_without_a_finite_objective_never_wins(monkeypatch):
@@ -440,7 +440,7 @@ def test_the_time_limit_is_that_of_the_whole_contest(monkeypatch):
     began = time.monotonic()
     done = tfl.complete(T, mask=mask, rank=2, seconds=0.5)
     assert done.status is Status.TIME
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 1.5 * busy()
     assert np.isfinite(done.estimate).all()
 
 

@@ -26,7 +26,9 @@ NEEDS = {
     "imputer": ["sklearn"],
     "posterior": ["imputegap"],
     "ratings": ["recbole", "pandas"],
+    "sea": ["xarray"],
     "sensors": ["vega_datasets", "xarray", "pandas"],
+    "survey": ["statsmodels"],
     "video": ["skvideo", "av"],
     "yesno": ["pykeen"],
 }

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.api import EFFORTS
+from tensorfill.api import EFFORTS, RUN
+from tensorfill.methods.when import TimeOptions
 from tensorfill.registry import Registry
 
 
@@ -38,7 +39,8 @@ def test_a_public_class_says_what_its_parts_are(name):
 
 def test_settings_people_use_are_keywords_with_types():
     keywords = inspect.signature(tfl.complete).parameters
-    for name in ("prior", "rank", "smooth", "method", "effort", "error_bars", "solver", "candidates", "held_out"):
+    assert len(keywords) <= 17  # a signature that fits a screen; the others are options, in groups
+    for name in ("prior", "rank", "smooth", "method", "effort", "error_bars", "seed", "dims", "value", "weights"):
         assert keywords[name].kind is inspect.Parameter.KEYWORD_ONLY
         assert keywords[name].annotation != "Any"
     assert EFFORTS == ("quick", "normal", "best")
@@ -49,7 +51,14 @@ def test_help_fits_a_screen_and_links_on():
     body = inspect.getdoc(tfl.complete)
     assert body.count("\n") < 34
     assert max(map(len, body.splitlines())) <= 120
-    for word in (*inspect.signature(tfl.complete).parameters, "help(tfl.Completion)", "docs/"):
+    options = [f.name for f in dataclasses.fields(TimeOptions)] + [
+        *RUN,
+        "max_memory",
+        "solver",
+        "candidates",
+        "held_out",
+    ]
+    for word in (*inspect.signature(tfl.complete).parameters, *options, "help(tfl.Completion)", "docs/"):
         assert word in text
 
 
@@ -80,3 +89,13 @@ def test_constant_data_come_back_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         np.testing.assert_allclose(tfl.complete(T, candidates=["means"]).completed, 1.0, rtol=1e-6)
+
+
+def test_packages_have_the_public_names_of_their_modules():
+    from tensorfill.interelement import Ridge
+    from tensorfill.numerical import Poisson
+    from tensorfill.solvers import Newton
+
+    assert (Ridge, Poisson, Newton) == (tfl.Ridge, tfl.Poisson, tfl.Newton)
+    with pytest.raises(ImportError, match="cannot import name 'Poison'"):
+        from tensorfill.numerical import Poison  # noqa: F401

@@ -12,7 +12,7 @@ from PIL import Image
 
 import tensorfill as tfl
 from tensorfill.cli import main as cli
-from tensorfill.data.files import FileError, read
+from tensorfill.io.files import FileError, read
 from tensorfill.terminal import BAD_DATA, UserError, as_user_error
 
 T = np.outer(np.arange(1.0, 9.0), np.arange(2.0, 8.0))
@@ -148,8 +148,8 @@ def test_sums_of_money_are_numbers():
 
 def test_data_of_several_variables_and_places_that_are_not_there(tmp_path):
     xr = pytest.importorskip("xarray")
-    two = xr.Dataset({"temperature": (("x", "y"), HOLEY), "rain": (("x", "y"), HOLEY)})
-    with pytest.raises(TypeError, match=r"dataset\['temperature'\]\. It has temperature, rain; of one kind, together"):
+    two = xr.Dataset({"temperature": (("x", "y"), HOLEY), "rain": (("x", "z"), HOLEY)})
+    with pytest.raises(ValueError, match=r"same dims; got temperature \(x, y\), rain \(x, z\)\. .* one by one"):
         tfl.complete(two)
     done = tfl.complete(HOLEY, effort="quick", candidates=["means"])
     with pytest.raises(FileNotFoundError, match=r"the directory .*nowhere does not exist: .*nowhere.run\.npz"):
@@ -218,22 +218,22 @@ def on_the_command_line(mistake, capsys):
 def on_the_page(mistake, folder):
     """What it says: a refusal, a question, a note."""
     pytest.importorskip("starlette", reason="the extra [app] is not installed")
-    from tensorfill.app.desk import Desk
+    from tensorfill.app.workspace import Workspace
 
-    desk = Desk(lambda **news: None)
+    workspace = Workspace(lambda event, **news: None)
     said = []
     try:
         with as_user_error(BAD_DATA):
-            seen = desk.look(str(folder / mistake.file), mistake.file)
+            seen = workspace.open(str(folder / mistake.file), str(folder))
             if mistake.mask is not None:
                 name = "mask.png" if mistake.mask.dtype == np.uint8 else "mask.npy"
-                seen = desk.mask(str(folder / name), name)
+                seen = workspace.mask(str(folder / name), name)
             said = [q["text"] for q in seen["questions"]] + seen["notes"]
-            desk.check(mistake.page)
-            desk.fit()
+            workspace.check(mistake.page)
+            workspace.fit()
     except UserError as error:
         return [*said, error.sentence]
-    return said + desk.told()["notes"]
+    return said + workspace.summary()["notes"]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
@@ -265,7 +265,7 @@ def test_the_result_is_an_array_where_one_is_wanted():
 
 
 def test_a_name_instead_of_data(tmp_path):
-    with pytest.raises(TypeError, match=r"got the path 'photo.png'"):
+    with pytest.raises(FileError, match=r"cannot read photo.png: there is no such file"):
         tfl.complete("photo.png")
     with pytest.raises(FileError, match="cannot read"):
         read(tmp_path / "photo.png")

@@ -111,11 +111,14 @@ def test_5_adam_moments_are_part_of_the_checkpoint(tmp_path):
 def test_6_zeros_under_the_mask_and_observed_zeros(name):
     prior = PRIORS[name]()
     T = np.array([[0.5, 1.0, 0.0], [1.0, 0.0, 0.5]])
+    low = prior.t_domain.low
+    T[T > 0] += low
     factors = [np.ones((2, 1)), np.full((3, 1), 0.6)]
     assert np.isfinite(tfl.Problem(tfl.Observations.from_dense(T, T > 0), rank=1, prior=prior).value(factors))
     everything = tfl.Observations.from_dense(T)
-    if name == "lognormal":  # the only one under which a zero is impossible
-        with pytest.raises(ValueError, match=r"values must be > 0 for LogNormal; got 0.0 at index \(0, 2\)"):
+    if name in ("lognormal", "zero-truncated-poisson"):  # the only ones under which a zero is impossible
+        sentence = rf"values must be {prior.t_domain.phrase} for {type(prior).__name__}; got 0.0 at index \(0, 2\)"
+        with pytest.raises(ValueError, match=sentence):
             tfl.Problem(everything, rank=1, prior=prior)
     else:
         assert np.isfinite(tfl.Problem(everything, rank=1, prior=prior).value(factors))

@@ -78,3 +78,26 @@ def test_the_wheel_installs_and_runs(built, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
     assert done.stdout.split()[0] == tensorfill.__version__
+
+
+def test_the_conda_recipe_is_of_this_version_and_asks_for_the_same_libraries():
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe.yaml").read_text())
+    assert recipe["context"]["version"] == PROJECT["version"]
+    asked = {line.replace(" ", "").replace("matplotlib-base", "matplotlib") for line in recipe["requirements"]["run"]}
+    assert asked == {*PROJECT["dependencies"], f"python{PROJECT['requires-python']}"}
+    (entry,) = recipe["build"]["python"]["entry_points"]
+    name, _, target = entry.partition(" = ")
+    assert PROJECT["scripts"] == {name: target}
+    assert recipe["about"]["license"] == PROJECT["license"]
+
+
+def test_the_docker_file_copies_what_there_is():
+    text = (ROOT / "Dockerfile").read_text()
+    copied = {word for line in re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE) for word in line.split()}
+    assert copied == {"pyproject.toml", "README.md", "LICENSE", "constraints.txt", "src"}
+    assert all((ROOT / name).exists() for name in copied)
+    let_in = set(re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
+    assert let_in == copied
+    (extras,) = re.findall(r"'\.\[(.*)\]'", text)
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])

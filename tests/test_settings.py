@@ -169,3 +169,11 @@ def test_names_of_files_and_rows_of_one_length(tmp_path):
                 use(odd)
     with pytest.raises(ValueError, match="with rows of one length"):
         tfl.complete([[1.0, 2.0], [3.0]])
+
+
+@pytest.mark.parametrize("rank", ["lbfgsb", [3, 3]])
+def test_a_rank_that_is_none_is_refused_with_a_sentence_also_for_counts(rank):
+    T = np.random.default_rng(0).poisson(5.0, (8, 7)).astype(float)
+    T[0, 0] = np.nan
+    with pytest.raises(ValueError, match="rank must be a whole number >= 1; got"):
+        tfl.complete(T, method="low-rank", rank=rank, max_iter=3)

@@ -1,10 +1,9 @@
 """TensorImputer: scikit-learn's own checks, and what an imputer that keeps its factors must hold."""
 
 import pickle
-import subprocess
-import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from problems import make_problem
 
@@ -26,7 +25,9 @@ from tensorfill.sklearn import TensorImputer
 QUICK = {"rank": 2, "prior": "normal", "smooth": {}, "max_iter": 20}
 
 
-@parametrize_with_checks([TensorImputer(rank=1, smooth={}, max_iter=2)])  # none is expected to fail
+@parametrize_with_checks(
+    [TensorImputer(rank=1, smooth={}, max_iter=2), TensorImputer(effort="quick")]
+)  # none is expected to fail
 @pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -113,13 +114,12 @@ def test_rows_may_be_folded_into_tensors_or_given_as_tensors():
         plain.transform(np.swapaxes(T, 1, 2))
 
 
-def test_stacked_pictures_use_smoothness_and_total_variation():
+def test_stacked_pictures_use_smoothness():
     T = samples.cube((10, 12, 12), seed=3)
     gaps = T.copy()
     gaps[:, 3:6, 4:7] = np.nan
     gaps[np.random.default_rng(0).random(T.shape) < 0.3] = np.nan
     imputer = TensorImputer(rank=4, prior="normal", max_iter=100).fit(gaps[:8])
-    assert imputer.completion_.settings["tv"] > 0
     assert set(imputer.completion_.settings["smooth"]) == {"1", "2"}  # found, and never along the samples
     hole = np.isnan(gaps[8:])
     assert np.abs(imputer.transform(gaps[8:]) - T[8:])[hole].mean() < 0.5 * np.abs(imputer.means_ - T[8:])[hole].mean()
@@ -214,6 +214,7 @@ def test_random_state_decides_and_none_is_zero(matrix):
         ({"shape": (3, 5)}, r"each sample must have shape \(3, 5\), or 15 features; got \(8,\)"),
         ({"prior": "poison"}, "Did you mean 'poisson'"),
         ({"rank": 0}, "rank must be a whole number >= 1"),
+        ({"sample_posterior": True}, "sample_posterior is for matrices completed by the contest"),
     ],
 )
 def test_wrong_settings_get_a_sentence(matrix, settings, message):
@@ -230,16 +231,6 @@ def test_wrong_use_gets_a_sentence(fitted, matrix):
     lonely[:, 0] = 1.0
     with pytest.raises(ValueError, match="at least 2 known entries"):
         fitted.score(lonely)
-
-
-def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-
-
-def test_without_scikit_learn_one_sentence_says_what_to_install():
-    code = "import sys; sys.modules['sklearn'] = None\nimport tensorfill\ntry:\n  import tensorfill.sklearn\n"
-    told = run(code + "except ImportError as error: print(error)")
-    assert told == "TensorImputer needs sklearn; install it with: pip install 'tensorfill[sklearn]'"
 
 
 def test_columns_may_have_units_of_their_own():
@@ -271,3 +262,111 @@ def test_a_prior_that_is_given_is_used(name):
 def test_a_prior_that_cannot_have_made_the_data_is_refused():
     with pytest.raises(ValueError, match=r"values must be >= 0 for Gamma; got -1\.0 at index \(0, 1\)"):
         TensorImputer(prior="gamma").fit([[1.0, -1.0], [2.0, np.nan], [3.0, 1.0]])
+
+
+# --- the contest ----------------------------------------------------------------------------------------------------
+
+
+def questionnaire(rows=200, seed=0):
+    rng = np.random.default_rng(seed)
+    z, u = rng.normal(size=(2, rows))
+    return pd.DataFrame(
+        {
+            "age": 40 + 12 * z + 3 * rng.normal(size=rows),
+            "income": np.exp(8 + z + 0.3 * rng.normal(size=rows)),
+            "city": np.where(z > 0.5, "Rome", np.where(z < -0.5, "Oslo", "Bern")),
+            "score": 5 * u + rng.normal(size=rows),
+            "grade": (u > 0).astype(int) + (u > 1),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def asked():
+    truth = questionnaire()
+    return truth, truth.mask(np.random.default_rng(1).random(truth.shape) < 0.2)
+
+
+@pytest.fixture(scope="module")
+def by_contest(asked):
+    _, gaps = asked
+    return TensorImputer(effort="quick").fit(gaps[["age", "income", "score", "grade"]].iloc[:150])
+
+
+def test_a_contest_is_held_in_fit_and_new_rows_are_served(asked, by_contest):
+    truth, gaps = asked
+    names = ["age", "income", "score", "grade"]
+    assert len(by_contest.completion_.tried) > 3
+    new = gaps[names].iloc[150:]
+    out = by_contest.transform(new)
+    known = new.notna().to_numpy()
+    np.testing.assert_array_equal(out[known], new.to_numpy(dtype=float)[known])
+    sd = truth[names].std().to_numpy()
+    off = ((out - truth[names].iloc[150:].to_numpy()) / sd)[~known]
+    means = ((by_contest.means_ - truth[names].iloc[150:].to_numpy()) / sd)[~known]
+    assert np.sqrt(np.mean(off**2)) < 0.85 * np.sqrt(np.mean(means**2))
+    assert (out[:, 1] > 0).all()
+    assert by_contest.score(new) > 0.1
+
+
+def test_categories_are_filled_with_their_levels(asked):
+    truth, gaps = asked
+    imputer = TensorImputer(effort="quick", categorical_features=["city"]).set_output(transform="pandas")
+    out = imputer.fit(gaps.iloc[:150]).transform(gaps)
+    assert list(out.columns) == list(gaps.columns)
+    assert set(out["city"]) <= {"Rome", "Oslo", "Bern"}
+    missing = gaps["city"].isna()
+    assert (out["city"] == truth["city"])[missing].mean() > 0.6
+    codes = gaps.assign(city=gaps["city"].map({"Rome": 3.0, "Oslo": 1.0, "Bern": 2.0}))
+    array = TensorImputer(effort="quick", categorical_features=[2]).fit_transform(codes.to_numpy(dtype=float))
+    assert array.dtype == float
+    assert set(array[:, 2]) <= {1.0, 2.0, 3.0}
+    with pytest.raises(ValueError, match=r"categorical_features must be among the 5 features age, .*; got 'town'"):
+        TensorImputer(categorical_features=["town"]).fit(gaps)
+
+
+def test_draws_instead_of_means(asked):
+    _, gaps = asked
+    draw = TensorImputer(effort="quick", sample_posterior=True, categorical_features=["city"]).fit(gaps)
+    mean = TensorImputer(effort="quick", categorical_features=["city"]).fit(gaps)
+    a, b, again = draw.transform(gaps), mean.transform(gaps), draw.transform(gaps)
+    assert (a == again).all()
+    missing = gaps.isna().to_numpy()
+    assert (a[~missing] == b[~missing]).all()
+    score = missing[:, 3]
+    assert np.std((a[score, 3] - b[score, 3]).astype(float)) > 0.1 * gaps["score"].std()
+    assert (a[:, 1].astype(float) > 0).all()
+    numbers = gaps[["age", "income", "score"]]
+    plain = TensorImputer(effort="quick", sample_posterior=True).fit_transform(numbers)
+    other = TensorImputer(effort="quick").fit_transform(numbers)
+    assert (plain != other)[numbers.isna().to_numpy()].mean() > 0.9  # both may lie at the end of a domain
+
+
+def test_what_marks_a_gap_indicators_and_empty_features(asked):
+    numbers = asked[1][["age", "income", "score"]].assign(full=1.0 * np.arange(200) % 7)
+    plain = TensorImputer(effort="quick").fit_transform(numbers)
+    marked = TensorImputer(effort="quick", missing_values=-999).fit_transform(numbers.fillna(-999))
+    np.testing.assert_array_equal(plain, marked)
+    both = TensorImputer(effort="quick", add_indicator=True).fit(numbers)
+    out = both.transform(numbers)
+    np.testing.assert_array_equal(out[:, 4:], numbers.iloc[:, :3].isna())
+    assert list(both.get_feature_names_out()[4:]) == [f"missingindicator_{n}" for n in ("age", "income", "score")]
+    empty = numbers.assign(empty=np.nan)
+    dropped = TensorImputer(effort="quick").fit(empty)
+    np.testing.assert_allclose(dropped.transform(empty), plain)
+    assert list(dropped.get_feature_names_out()) == list(numbers.columns)
+    kept = TensorImputer(effort="quick", keep_empty_features=True).fit_transform(empty)
+    np.testing.assert_allclose(kept[:, :4], plain)
+    assert (kept[:, 4] == 0).all()
+
+
+def test_in_a_column_transformer(asked):
+    from sklearn.compose import make_column_transformer
+
+    _, gaps = asked
+    both = make_column_transformer(
+        (TensorImputer(effort="quick"), ["age", "income", "score"]), remainder="drop"
+    ).set_output(transform="pandas")
+    out = both.fit_transform(gaps)
+    assert out.notna().all(axis=None)
+    assert list(out.columns) == [f"tensorimputer__{n}" for n in ("age", "income", "score")]

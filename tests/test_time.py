@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.choose.candidates.timeline import Timeline, flattened
 from tensorfill.cli.job import Job
-from tensorfill.data.facts import look
-from tensorfill.data.horizon import _next
 from tensorfill.data.observations import Observations
 from tensorfill.data.timeaxis import long_gaps
+from tensorfill.io.horizon import next_labels
 from tensorfill.methods.base import Run
+from tensorfill.methods.tabular.interpolation import Interpolation
 from tensorfill.show import view
 from tensorfill.show.report import write_report
 from tensorfill.terminal import UserError
+from tensorfill.transforms import Flattened
 
 pd = pytest.importorskip("pandas")
 xr = pytest.importorskip("xarray")
@@ -135,7 +135,7 @@ def test_pictures_show_the_gaps_that_stay(shape, tmp_path):
 
 @pytest.mark.parametrize("method", ["bayes", "auto"])
 def test_next_week_is_like_those_before(method):
-    few = {"rank": 4, "draws": 20, "burn": 20} if method == "bayes" else {"candidates": ["means", "posterior"]}
+    few = {"rank": 4, "draws": 20, "burn": 20} if method == "bayes" else {"candidates": ["means", "bayes"]}
     T = days()
     done = tfl.complete(T, dims=("s", "day", "hour"), time=("day", "hour"), horizon=7, method=method, **few)
     assert done.completed.shape == (3, 35, HOURS)
@@ -194,14 +194,91 @@ def test_a_folded_axis_grows_by_its_own_steps():
         (np.array(["2024-01-01", "2024-01-03"], "M8[D]"), "2024-01-05"),
         (np.array(["2024-01-01", "2024-04-01", "2024-07-01"], "M8[D]"), "2024-10-01"),
         (np.array([3, 2, 1]), "0"),
-        (np.array(["2024-01-01", "2024-01-03", "2024-01-04"], "M8[D]"), "None"),
-        (np.array([1.0, 2.0, 4.0]), "None"),
-        (np.array(["a", "b"]), "None"),
     ],
 )
-def test_labels_go_on_only_where_a_rule_is_seen(labels, expected):
-    new = _next(labels, 1)
-    assert str(new if new is None else new[0]) == expected
+def test_labels_go_on_by_the_rule_that_is_seen(labels, expected):
+    assert str(next_labels(pd.Index(labels), 1, "day")[0]).removesuffix(" 00:00:00") == expected
+
+
+@pytest.mark.parametrize(
+    "labels", [np.array(["2024-01-01", "2024-01-03", "2024-01-04"], "M8[D]"), np.array([1.0, 2.0, 4.0]), ["a", "b"]]
+)
+def test_labels_without_a_rule_do_not_go_on(labels):
+    with pytest.raises(ValueError, match="even steps"):
+        next_labels(pd.Index(labels), 1, "day")
+
+
+def sensors(index):
+    """Two sensors with a daily rhythm and gaps, at these moments."""
+    wave = np.sin(2 * np.pi * np.arange(len(index)) / 24)
+    T = np.stack([wave, 2 * wave + 1], axis=1) + 0.01 * np.random.default_rng(1).normal(size=(len(index), 2))
+    T[::7, 0] = T[3::9, 1] = np.nan
+    return pd.DataFrame(T, index=index, columns=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.date_range("2024-03-08", periods=72, freq="h", tz="America/New_York"),  # an hour is left out in spring
+        pd.date_range("2024-11-01", periods=72, freq="h", tz="America/New_York"),  # and comes twice in autumn
+        pd.date_range("2024-03-01", periods=40, freq="D", tz="America/New_York"),
+        pd.date_range("2024-03-01", periods=40, freq="B"),
+        pd.timedelta_range("1h", periods=48, freq="30min"),
+        pd.period_range("2024-01", periods=36, freq="M"),
+    ],
+    ids=["spring", "autumn", "days", "business days", "durations", "periods"],
+)
+def test_horizon_goes_on_as_people_count_time(index):
+    frame = sensors(index)
+    longer = index.append(type(index)([index[-1] + k * index.freq for k in (1, 2, 3)]))
+    out = tfl.complete(frame, horizon=3, **QUICK).completed
+    assert out.index.equals(longer)
+    assert out.index.dtype == index.dtype
+    assert tfl.complete(frame, max_gap=3, **QUICK).completed.notna().all(axis=None)  # it knows that this is time
+    if index.inferred_type != "period":
+        when = frame.rename_axis("when").reset_index()
+        assert list(tfl.complete(when, horizon=3, **QUICK).completed["when"]) == list(longer)
+
+
+@pytest.mark.parametrize(
+    ("index", "absent", "freq"),
+    [
+        (pd.date_range("2024-01-01", periods=40, freq="h").delete(20), "2024-01-01 20:00:00 is", "h"),
+        (pd.date_range("2024-03-09", periods=60, freq="h", tz="America/New_York").delete(30), "2024-03-10 07:00", "h"),
+        (pd.date_range("2024-01-01", periods=30, freq="MS").delete(25), "2026-02-01 00:00:00 is", "MS"),
+        (pd.date_range("2024-01-01", periods=40).delete([8, 30]), "2024-01-09 00:00:00 and 1 more are", "D"),
+    ],
+)
+def test_an_absent_step_is_named_and_the_cure_works(index, absent, freq):
+    frame = sensors(index)
+    with pytest.raises(ValueError, match=f"{absent}.* absent.*df.asfreq.'{freq}'") as caught:
+        tfl.complete(frame, horizon=2, **QUICK)
+    assert "even steps" in str(caught.value)
+    assert len(tfl.complete(frame.asfreq(freq), horizon=2, **QUICK).completed) == len(frame.asfreq(freq)) + 2
+
+
+def test_an_hour_that_comes_twice_can_be_folded():
+    frame = sensors(pd.date_range("2024-11-01", periods=96, freq="h", tz="America/New_York"))
+    assert tfl.complete(frame, fold={"row": ("day", "hour")}, **QUICK).completed.notna().all(axis=None)
+    spans = frame.set_axis(pd.timedelta_range("0h", periods=96, freq="h"))
+    assert tfl.complete(spans, fold={"row": ("day", "hour")}, **QUICK).completed.notna().all(axis=None)
+
+
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+def test_polars_datetimes_are_time(zone):
+    pl = pytest.importorskip("polars")
+    frame = sensors(pd.date_range("2024-03-09", periods=48, freq="h", tz=zone)).rename_axis("when").reset_index()
+    frame.loc[10:20, "a"] = np.nan
+    moments = pl.Series("when", (frame["when"] if zone is None else frame["when"].dt.tz_convert(None)).to_numpy())
+    if zone is not None:
+        moments = moments.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+    given = pl.DataFrame([moments, pl.Series("a", frame["a"]).fill_nan(None), pl.Series("b", frame["b"])])
+    out = tfl.complete(given, horizon=2, max_gap=6, **QUICK).completed
+    assert out.schema == given.schema
+    assert out["when"][-2:].to_list() == [given["when"][-1] + k * (given["when"][1] - given["when"][0]) for k in (1, 2)]
+    assert out["a"].null_count() == 12  # row 21 was empty before
+    assert out["b"].null_count() == 0
+    assert tfl.complete(given, fold={"when": ("day", "hour")}, **QUICK).completed.shape == given.shape
 
 
 # --- time itself -----------------------------------------------------------------------------------------------------
@@ -214,11 +291,12 @@ def test_midnight_is_bridged_where_time_is_named():
     mask = np.ones(X.shape, dtype=bool)
     mask[0, 5, 4:] = mask[0, 6, :2] = False
     obs = Observations.from_dense(X, mask, dims=("s", "day", "hour"))
-    assert flattened(obs, (1, 2)).shape == (2, 20 * HOURS)
-    found = Timeline((1, 2)).fit(obs, look(obs), Run()).answer.full()
+    timeline = Flattened(Interpolation(mode=1), (1, 2))
+    assert timeline.apply(obs)[0].shape == (2, 20 * HOURS)
+    found = timeline.fit(obs, Run()).answer.full()
     assert np.abs(found - X)[~mask].max() < 0.2
-    done = tfl.complete(X, mask=mask, time=(1, 2), candidates=["means", "timeline"])
-    assert done.tried[0].name.startswith(("interpolation along", "smoother along"))
+    done = tfl.complete(X, mask=mask, time=(1, 2), candidates=["means", "interpolation", "smoother"])
+    assert done.tried[0].name.endswith("mode1 x mode2 as one axis")
 
 
 def test_rings_change_the_draws_of_bayes():

@@ -28,6 +28,11 @@ def is_command(argv: Sequence[str]) -> bool:
     return False
 
 
+def asks_for_help(argv: Sequence[str]) -> bool:
+    """Was this process started as a command that only prints help, or the version?"""
+    return is_command(argv) and not {"--help", "--version"}.isdisjoint(argv)
+
+
 def leave(number: int, frame: object) -> None:
     """End at once: there is nothing to write yet."""
     try:

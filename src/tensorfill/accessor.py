@@ -1,6 +1,6 @@
-"""`da.tensorfill.complete()`: tensorfill as an accessor of xarray.DataArray. `import tensorfill.accessor` registers it.
+"""`da.tensorfill.complete()`: tensorfill as an accessor of xarray's DataArray and Dataset.
 
-It is not registered by `import tensorfill`, which does not import xarray.
+`import tensorfill.accessor` registers it. It is not registered by `import tensorfill`, which does not import xarray.
 """
 
 from __future__ import annotations
@@ -8,21 +8,22 @@ from __future__ import annotations
 from typing import Any
 
 from tensorfill.api import complete
-from tensorfill.data.optional import attempt_import
+from tensorfill.io.optional import attempt_import
 from tensorfill.result.completion import Completion
 
 xarray = attempt_import("xarray", "tensorfill.accessor", "xarray")
 
 
+@xarray.register_dataset_accessor("tensorfill")
 @xarray.register_dataarray_accessor("tensorfill")
 class TensorfillAccessor:
-    """What tensorfill can do with a DataArray: NaN is missing, dimensions go by their names."""
+    """What tensorfill can do with a DataArray or a Dataset: NaN is missing, dimensions go by their names."""
 
-    def __init__(self, da: Any) -> None:
-        self._da = da
+    def __init__(self, data: Any) -> None:
+        self._data = data
 
     def complete(self, mask: Any = None, **options: Any) -> Completion:
-        """Fill the missing entries: `tensorfill.complete(da, mask, **options)`.
+        """Fill the missing entries: `tensorfill.complete(data, mask, **options)`.
 
         Parameters
         ----------
@@ -31,7 +32,7 @@ class TensorfillAccessor:
 
         Returns
         -------
-        Completion : its `.completed` is a DataArray with the same coordinates, attributes and name. A dask-backed
+        Completion : its `.completed` has the type, coordinates, attributes and names of the data. A dask-backed
             array is loaded whole, and a warning says how large it is.
         """
-        return complete(self._da, mask, **options)
+        return complete(self._data, mask, **options)

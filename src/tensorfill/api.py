@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
@@ -12,32 +13,39 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tensorfill.choose.auto import Auto
-from tensorfill.choose.errorbars import complete_with_bars
-from tensorfill.choose.magnitude import divided, multiplied, power_of
-from tensorfill.data.convert import observe
-from tensorfill.data.fold import Fold, fold_of, fold_of_line
-from tensorfill.data.horizon import extended
-from tensorfill.data.memory import ask, limited
+from tensorfill.auto.auto import Auto
+from tensorfill.auto.errorbars import complete_with_bars
+from tensorfill.blocks import Partitions
+from tensorfill.blocks.draw import Draw
+from tensorfill.blocks.opening import open_data
+from tensorfill.blocks.paths import path_like
+from tensorfill.data.columns import left_alone, with_column_priors
+from tensorfill.data.fold import fold_of, fold_of_line
+from tensorfill.data.memory import ask, limit_memory
 from tensorfill.data.observations import DataWarning, Observations
-from tensorfill.data.partitions import Partitions
-from tensorfill.data.partitions.draw import Draw
-from tensorfill.data.partitions.opening import opened
-from tensorfill.data.partitions.paths import path_like
 from tensorfill.data.sentinels import warn_of_sentinels
-from tensorfill.data.telling import tell
+from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.data.timeaxis import only_mode
-from tensorfill.methods.base import METHODS, Method, Run
-from tensorfill.methods.when import TimeAsked
+from tensorfill.data.unobserved import without_unseen
+from tensorfill.io.atomic import find_overwritten
+from tensorfill.io.data_warnings import warn_of_data
+from tensorfill.io.features import with_features
+from tensorfill.io.horizon import extend_data
+from tensorfill.io.observe import observe
+from tensorfill.methods.base import METHODS, Method, OutOfTime, Run, Unsuited
+from tensorfill.methods.when import TimeOptions
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting, did_you_mean
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
-from tensorfill.solvers.base import Solver
-from tensorfill.solvers.loop import Callback
+from tensorfill.transforms.magnitude import divide, multiply, power_of
+from tensorfill.transforms.order import CanonicalOrder
+from tensorfill.transforms.table import TableTransform
 
 Effort = Literal["quick", "normal", "best"]
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
+
+RUN = ("max_iter", "seconds", "callback", "checkpoint", "resume")  # options that are fields of a Run
 
 # What other libraries call the number that means "missing"
 MISSING_WORDS = ("missing_value", "missing_values", "na_value", "na_values", "fill_value", "nodata")
@@ -52,7 +60,7 @@ def complete(
     data: Any,
     mask: ArrayLike | None = None,
     *,
-    prior: NumericalPrior | str | None = None,
+    prior: NumericalPrior | str | Mapping[str, NumericalPrior | str] | None = None,
     model: str | None = None,
     rank: int | Sequence[int] | None = None,
     smooth: Mapping[Any, float] | Collection[Any] | None = None,
@@ -63,81 +71,109 @@ def complete(
     dims: Sequence[str] | None = None,
     value: str | None = None,
     weights: ArrayLike | str | None = None,
+    features: Mapping[Any, Any] | None = None,
     absent: str | None = None,
-    fold: Mapping[Any, Any] | Fold | None = None,
-    time: Sequence[int | str] | int | str | None = None,
-    max_gap: int | None = None,
-    horizon: int | None = None,
-    solver: Solver | str | None = None,
-    candidates: Sequence[str] | None = None,
-    held_out: float | None = None,
-    max_iter: int | None = None,
-    seconds: float | None = None,
-    max_memory: int | str | None = None,
-    callback: Callback | None = None,
-    checkpoint: str | PathLike[str] | None = None,
-    resume: bool = False,
-    **settings: Any,
+    **options: Any,
 ) -> Completion:
     """Fill the missing entries of `data`. What is not given is chosen from the data.
 
     Parameters
     ----------
     data : array with NaN for missing (NumPy, numpy.ma, xarray, torch, dask, sparse), pandas or polars table or series,
-        Observations; or a long table with its columns named (pandas, dask), or files of any size: "ratings/*.parquet"
-    mask : True = observed, of the data's shape or of its first modes
-    prior : what kind of numbers these are: "poisson", tfl.Poisson(), ...; see `tensorfill list priors`
-    model : the low-rank form of the data: "cp", "tucker", "tt", "tr" or "tubal"; see `tensorfill list models`
-    rank : of the low-rank model; of "tucker", "tt" and "tr" also one for each of its ranks, (8, 8, 3)
-    smooth : {mode or its name: weight} of smoothness along it, e.g. {"hour": 1.0}; {} for none. For method "bayes",
-        which learns the weights, the modes alone: ["hour"]
-    method : "auto", or a name from `tensorfill list methods`
-    effort : "quick", "normal", or "best" to take a few times as long
+        Observations, "photo.png"; or a long table with its columns named (pandas, dask), or files: "ratings/*.parquet"
+    mask : True = observed, of the data's shape or of its first modes; or a file, where not black = observed
+    prior : what kind of numbers: "poisson", tfl.Poisson(), ... (`tensorfill list priors`); of columns {"age": "normal"}
+    model, rank : the low-rank form of the data, "cp", "tucker", "tt", "tr" or "tubal", and its rank or ranks, (8, 8, 3)
+    smooth : {mode or name: weight} of smoothness along it; {} for none. For "bayes", which learns them: ["hour"]
+    method, effort : "auto", with effort "quick", "normal" or "best" to take longer; or one of `tensorfill list methods`
     error_bars : 0.9 for intervals that hold nine of ten unknown entries, in `.interval`; takes a second run
     seed : of everything random; the same seed gives the same answer
-    dims, weights : names of the modes; how much each entry counts, > 0. Of a long table, names of its columns
-    value : of a long table, its column of values: complete(table, dims=["user", "item"], value="stars")
-    solver, candidates, held_out : of `auto`: how it fits, what it may try, and the share of entries it judges by
+    dims, value, weights : names of the modes; how much each entry counts, > 0. Of a long table, names of its columns
+    features : {"user": users, "film": films}, tables that describe the entries of a mode; see docs/mixed-tables.md
     absent : what a sparse array does not store: "missing" or "zero"
-    fold : {"time": ("day", "hour")} makes a mode of dates days x hours for the fit; the answer has the form of the data
-    time : modes that are one time axis, from the outer to the inner: ("day", "hour"); see docs/tables.md
-    max_gap : gaps of more steps along time stay gaps in `completed`: NaN, or masked where numbers have none
-    horizon : predict so many steps after the last, too ("auto" and "bayes"); of several time modes, of the outer one
-    max_iter, seconds, max_memory : limits; memory as "4GB", by default half of what is free
-    callback : called as callback(state, history) after every iteration; the run stops if it returns True
-    checkpoint, resume : a file to save the run to as it goes; True to go on from it
-    **settings : further ones of the method, e.g. alpha=0.1 of "sptc"; a misspelt one is refused
+    **options : in groups.
+        Time: time=("day", "hour") are one axis; fold={"time": ("day", "hour")} for the fit; max_gap, longer gaps stay;
+        horizon, steps to predict ("auto", "bayes"); fill_unseen, also cells that never have a value
+        Limits: max_iter, seconds, max_memory="4GB" (by default half of what is free)
+        Progress: callback(state, history) after every iteration stops the run by True; checkpoint, a file to save the
+        run to as it goes; resume=True goes on from it
+        The method's own: solver, candidates, held_out of "auto", alpha of "sptc", ...; a misspelt one is refused
 
     Returns
     -------
-    Completion : `.completed` is the answer in the type of `data`; see also `.estimate`, `.tried`, `.status`.
-        More: help(tfl.Completion); `tensorfill list methods`; the pages in docs/
+    Completion : `.completed` is the answer in the type of `data`; more: help(tfl.Completion), the pages in docs/
     """
-    name = _method_name(method, effort)
-    cls = METHODS[name]
-    named: dict[str, Any] = {"prior": prior, "model": model, "rank": rank, "smooth": smooth}
-    named |= {"solver": solver, "candidates": candidates, "held_out": held_out}
-    settings |= {key: value for key, value in named.items() if value is not None}
-    _check_settings(name, cls, settings)
-    check_setting("error_bars", error_bars, "float | None")
-    recipe, run = cls(**settings), Run(_checked_seed(seed), callback, checkpoint, resume, max_iter, seconds)
-    when = TimeAsked(time, max_gap, horizon).checked(recipe)
-    with limited(max_memory):
-        given = _observed(data, mask, dims, value, weights, absent, run, held_out)
-        began = perf_counter()
-        rest = (recipe, run, error_bars, fold, when)
+    cls = METHODS[name := _method_name(method, effort)]
+    when = TimeOptions(**_take(options, _names_of(TimeOptions)))
+    run, max_memory = Run(_check_seed(seed), **_take(options, RUN)), options.pop("max_memory", None)
+    named = {"prior": None if isinstance(prior, Mapping) else prior, "model": model, "rank": rank, "smooth": smooth}
+    settings = {key: given for key, given in {**options, **named}.items() if given is not None}
+    _check_settings(name, cls, settings, error_bars)
+    when.check(recipe := cls(**settings))
+    with limit_memory(max_memory):
+        given = _read_data(data, mask, dims, value, weights, absent, run, settings.get("held_out"))
+        given = _with_column_priors(_with_features(given, features, recipe), prior, recipe)
+        began, rest = perf_counter(), (recipe, run, error_bars, when)
         done = _complete_blocks(given, *rest) if isinstance(given, Partitions) else _complete_in_memory(given, *rest)
     return _with_warnings(dataclasses.replace(done, took=perf_counter() - began), data, given)
+
+
+def _with_features(
+    given: Observations | Partitions, features: Mapping[Any, Any] | None, recipe: Method
+) -> Observations | Partitions:
+    """The data with features, if the method can use them."""
+    if features is None:
+        return given
+    if not recipe.uses_features:
+        msg = f'method {recipe.name!r} has no features; got some. Use method="auto" or "bayes", or leave them out.'
+        raise ValueError(msg)
+    if isinstance(given, Partitions):
+        given.close()
+        msg = f"features need all observations in memory, and these {given.sample.nnz:,} are in blocks; leave them out."
+        raise ValueError(msg)
+    return with_features(given, features)
+
+
+def _with_column_priors(given: Observations | Partitions, prior: Any, recipe: Method) -> Observations | Partitions:
+    """The data with the kinds of numbers that were named for columns, if any were."""
+    if not isinstance(prior, Mapping):
+        return given
+    if not isinstance(recipe, Auto):
+        msg = f'priors by column belong to method="auto"; got method={recipe.name!r}. Name one prior for all.'
+        raise ValueError(msg)
+    if isinstance(given, Partitions):
+        given.close()
+        msg = f"priors by column are for tables; got {given.sample.nnz:,} entries in blocks. Name one prior for all."
+        raise ValueError(msg)
+    return with_column_priors(given, prior)
+
+
+def _names_of(cls: type[Any]) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(cls))
+
+
+def _take(options: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Take these options out of the others."""
+    return {name: options.pop(name) for name in names if name in options}
+
+
+def _check_overwriting(run: Run, inputs: Mapping[str, Any]) -> None:
+    """Refuse a checkpoint in the place of files that are read."""
+    for name, given in inputs.items():
+        files = ([given] if isinstance(given, str | PathLike) else given) if path_like(given) else []
+        for file in files if run.checkpoint is not None else []:
+            if clash := find_overwritten({"checkpoint": str(run.checkpoint)}, {name: os.fspath(file)}):
+                raise ValueError(clash)
 
 
 def _with_warnings(done: Completion, data: Any, given: Observations | Partitions) -> Completion:
     """The result, after warnings about data that were converted here; ready-made Observations warned when made."""
     if given is not data and isinstance(given, Observations):
-        tell(given, done.status is Status.NOTHING_MISSING)
+        warn_of_data(given, done.status is Status.NOTHING_MISSING and given.nnz == given.size)
     return done
 
 
-def _observed(
+def _read_data(
     data: Any,
     mask: Any,
     dims: Any,
@@ -151,13 +187,14 @@ def _observed(
 
     run, held_out : used when reading in pieces, which sets entries aside and reports its progress to the callback
     """
+    _check_overwriting(run, {"the input": data, "the mask": mask})
     if mask is None and absent is None and not isinstance(data, Observations):
         draw = Draw.asked(run.seed, held_out)
         progress = getattr(run.callback, "reading", None)  # progress bars have this method
-        found = opened(data, dims=dims, value=value, weights=weights, draw=draw, tell=progress)
+        found = open_data(data, dims=dims, value=value, weights=weights, draw=draw, tell=progress)
         if found is not None:
             return found if isinstance(found, Partitions) else warn_of_sentinels(found)
-    elif value is not None or path_like(data):
+    elif value is not None:
         got = "mask" if mask is not None else "absent"
         msg = f"mask and absent are for arrays; a table has rows for what is known; got {got}. Leave them out."
         raise ValueError(msg)
@@ -165,14 +202,18 @@ def _observed(
 
 
 def _complete_in_memory(
-    given: Observations, recipe: Method, run: Run, error_bars: float | None, fold: Any, when: TimeAsked
+    given: Observations, recipe: Method, run: Run, error_bars: float | None, when: TimeOptions
 ) -> Completion:
     """Extend the data by the horizon, fold the time axis, fit, and bring the answer back to the form of the data."""
     modes = when.modes(given)
-    data = given if when.horizon is None else extended(given, modes[0], when.horizon)
-    folding = fold_of_line(data) if fold is None else fold_of(data, fold)
-    if fold is None and folding is not None:  # a single series, folded by its period: its one mode is time
-        modes = (folding.mode,)
+    given = given if when.fill_unseen or when.horizon else without_unseen(given)
+    data = given if when.horizon is None else extend_data(given, modes[0], when.horizon)
+    folding = None if when.fold is None else fold_of(data, when.fold)
+    if when.fold is None and not recipe.fills_one_series and (folding := fold_of_line(data)) is not None:
+        modes = (folding.mode,)  # of a single series, folded by its period, the one mode is time
+    if folding is not None and data.dims[folding.mode] in data.features:
+        msg = f"a mode that is folded cannot have features; got those of {data.dims[folding.mode]}. Leave one out."
+        raise ValueError(msg)
     obs = data if folding is None else folding.apply(data)
     recipe = when.with_time(recipe, modes, folding)
     ask(recipe.memory(obs), f"method {recipe.name!r} on {obs.size:,} entries, {obs.nnz:,} of them known,")
@@ -180,25 +221,25 @@ def _complete_in_memory(
         # Slices without an observation are expected here: the steps of a horizon, and every gap of a single series.
         if when.horizon is not None or only_mode(data) is not None:
             warnings.filterwarnings("ignore", message=r"\d+ slices? ha(ve|s) no observed", category=DataWarning)
-        done = _completed(obs, recipe, run, error_bars)
+        done = _run_in_order(obs, recipe, run, error_bars)
     done = done if folding is None else done.unfolded(data, folding.mode, folding.codes)
     return dataclasses.replace(done, unfilled=when.unfilled(given, modes))
 
 
 def _complete_blocks(
-    parts: Partitions, recipe: Method, run: Run, error_bars: float | None, fold: Any, when: TimeAsked
+    parts: Partitions, recipe: Method, run: Run, error_bars: float | None, when: TimeOptions
 ) -> Completion:
     """Fit observations in blocks; refuse what needs all of them in memory. The blocks are closed if the run fails."""
-    many = f"needs all observations in memory, and these {parts.extract.nnz:,} are in blocks"
+    many = f"needs all observations in memory, and these {parts.sample.nnz:,} are in blocks"
     try:
-        for name, given in {"error_bars": error_bars, "fold": fold, **dataclasses.asdict(when)}.items():
-            if given is not None:
+        for name, given in {"error_bars": error_bars, **vars(when)}.items():
+            if given is not None and given is not False:
                 msg = f"{name} {many}; leave it out."
                 raise ValueError(msg)
         if not isinstance(recipe, Auto):
             msg = f'method {recipe.name!r} {many}; use method="auto".'
             raise ValueError(msg)
-        return recipe.complete_blocks(parts, run)
+        return recipe.fit_blocks(parts, run)
     except BaseException:
         parts.close()
         raise
@@ -216,17 +257,47 @@ def _method_name(method: Any, effort: Any) -> str:
     return f"auto-{effort}" if method == "auto" and effort != "normal" else method
 
 
-def _completed(obs: Observations, recipe: Method, run: Run, error_bars: float | None) -> Completion:
+def _run_in_order(obs: Observations, recipe: Method, run: Run, error_bars: float | None) -> Completion:
+    """The run itself, on slices in an order that does not depend on their names nor on where they stood."""
+    by_place = not isinstance(recipe, Auto) or recipe.time or recipe.smooth or not isinstance(recipe.prior, str | None)
+    order = None if by_place else CanonicalOrder.fit(obs)
+    if order is None:
+        return _run_on_table(obs, recipe, run, error_bars)
+    return order.inverse_transform(_run_on_table(order.transform(obs), recipe, run, error_bars), obs)
+
+
+def _run_on_table(obs: Observations, recipe: Method, run: Run, error_bars: float | None) -> Completion:
+    """The run; of a table on its columns of data, each in its own unit."""
+    chooses = isinstance(recipe, Auto) and recipe.prior is None
+    table = TableTransform.fit(obs, standardize=chooses)
+    if table is None:
+        return _run_on_numbers(obs, recipe, run, error_bars)
+    for line in left_alone(table.columns, np.count_nonzero(~obs.mask, axis=0).tolist()):
+        warnings.warn(line, DataWarning, stacklevel=find_stacklevel())
+    return table.inverse_transform(_run_on_numbers(table.transform(obs), recipe, run, error_bars), obs)
+
+
+def _run_on_numbers(obs: Observations, recipe: Method, run: Run, error_bars: float | None) -> Completion:
     """The run itself, on data scaled to a magnitude whose squares neither overflow nor vanish."""
     power = power_of(obs)
-    scaled = divided(obs, power) if power else obs
-    done = recipe.complete(scaled, run) if error_bars is None else complete_with_bars(scaled, recipe, run, error_bars)
-    return multiplied(done, obs, power) if power else done
+    scaled = divide(obs, power) if power else obs
+    recipe.check(scaled)
+    try:
+        done = recipe.fit(scaled, run) if error_bars is None else complete_with_bars(scaled, recipe, run, error_bars)
+    except Unsuited as why:
+        msg = f'method {recipe.name!r} cannot complete this tensor: {why}. Use method="auto", which tries several.'
+        raise ValueError(msg) from None
+    except OutOfTime:
+        msg = f'method {recipe.name!r} had no answer after {run.seconds:g} seconds; give it more, or use method="auto".'
+        raise ValueError(msg) from None
+    return multiply(done, obs, power) if power else done
 
 
-def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -> None:
+def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any], error_bars: Any) -> None:
     """Refuse settings that the method does not have, or of a form that none can use."""
-    known, own = settings_of(cls), complete.__kwdefaults__ or {}
+    check_setting("error_bars", error_bars, "float | None")
+    known = settings_of(cls)
+    own = [*(complete.__kwdefaults__ or {}), *_names_of(TimeOptions), *RUN, "max_memory"]
     for key in settings:
         if key not in known:
             among = f"must be among {', '.join(known)}" if known else "must be left out: it has none"
@@ -241,7 +312,7 @@ def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any]) -
         raise TypeError(msg)
 
 
-def _checked_seed(seed: Any) -> int:
+def _check_seed(seed: Any) -> int:
     """The seed as a plain Python int, which JSON can hold (a NumPy integer it cannot)."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         msg = f"seed must be a whole number >= 0; got {seed!r}. Leave it out for 0."

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.partitions import Block, Partitions
-from tensorfill.data.partitions.base import Sized, in_unit
-from tensorfill.data.partitions.batches import Batch
-from tensorfill.data.partitions.placed import Placed
+from tensorfill.blocks import Block, Partitions
+from tensorfill.blocks.base import Sized, in_unit
+from tensorfill.blocks.batches import Batch
+from tensorfill.blocks.placed import Placed
 from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.models import MODELS
 from tensorfill.numerical.base import Interval, NumericalPrior
@@ -106,7 +106,7 @@ def first_outside(block: Block, domain: Interval, own: None) -> tuple[None, Any]
 @dataclass(frozen=True, eq=False)
 class Partitioned(Problem):
     """A problem over partitions. Parameters are those of `Problem`, and `partitions`, of which `observations` must be
-    the extract; make one with `Partitioned.on_blocks`. `kept`: the factor of the longest mode stays with its blocks
+    the sample; make one with `Partitioned.on_blocks`. `kept`: the factor of the longest mode stays with its blocks
     (second-order sweeps alone, see `keeps`).
     """
 
@@ -121,13 +121,19 @@ class Partitioned(Problem):
                 f"of the tensor in memory; got {self.tensorspace}. Leave it out."
             )
             raise ValueError(msg)
+        if not self.prior.uniform:
+            msg = (
+                "prior must be one for all entries where observations lie in blocks; got a prior per slice. Complete "
+                "the slices in memory, or in parts."
+            )
+            raise ValueError(msg)
         if not self.quiet:
             self._check_domain()
 
     @staticmethod
     def on_blocks(partitions: Partitions, rank: Any, **settings: Any) -> Partitioned:
         """The problem of these observations."""
-        return Partitioned(partitions.extract, rank, partitions=partitions, **settings)
+        return Partitioned(partitions.sample, rank, partitions=partitions, **settings)
 
     def _check_domain(self) -> None:
         """Refuse values that the prior cannot produce, in any block."""
@@ -165,7 +171,7 @@ class Partitioned(Problem):
         if not self.kept:
             return super().check_factors(factors)
         return [
-            placed(self, A) if n == self.partitions.main else np.ascontiguousarray(A, dtype=self.dtype)  # type: ignore[misc]
+            place_factor(self, A) if n == self.partitions.main else np.ascontiguousarray(A, dtype=self.dtype)  # type: ignore[misc]
             for n, A in enumerate(factors)
         ]
 
@@ -245,7 +251,7 @@ class Partitioned(Problem):
 
     def over(self, partitions: Partitions) -> Partitioned:
         """The same problem over other partitions of the same tensor."""
-        return replace(self, observations=partitions.extract, partitions=partitions, quiet=True)
+        return replace(self, observations=partitions.sample, partitions=partitions, quiet=True)
 
 
 def keeps(problem: Partitioned) -> bool:
@@ -264,7 +270,7 @@ def keeps(problem: Partitioned) -> bool:
     return bool(np.array_equal(Q, Q[0, 0] * np.eye(2)))
 
 
-def placed(problem: Partitioned, A: Array | Placed) -> Placed:
+def place_factor(problem: Partitioned, A: Array | Placed) -> Placed:
     """The factor of the longest mode, (I_n, R), distributed to the blocks that own its rows."""
     parts = problem.partitions
     return A if isinstance(A, Placed) else Placed.of(parts, parts.main, np.ascontiguousarray(A, dtype=problem.dtype))

@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.caller import caller_level
 from tensorfill.data.labels import slice_name
 from tensorfill.data.observations import DataWarning as DataWarning
 from tensorfill.data.observations import Observations
+from tensorfill.data.sliceprior import prior_per_slice
+from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.interelement.tensorspace import TensorSpacePrior
 from tensorfill.kernels.base import Layout
@@ -43,7 +44,7 @@ class Problem:
     ----------
     observations : what is known
     rank : R; of other models than CP see `tensorfill list models`
-    prior : numerical prior, an object or its name
+    prior : numerical prior, an object or its name; or {label of a slice: prior} for all slices of one mode
     interelement : {mode number or dimension name: InterElementPrior}; for a parameter without a mode its name, "core"
     tensorspace : prior on the whole X (dense layout only), or None
     layout : "auto", "dense" or "sampled"
@@ -67,11 +68,13 @@ class Problem:
     def __post_init__(self) -> None:
         obs = self.observations
         rank = MODELS[self.model].check_rank(obs.shape, self.rank)
-        prior = PRIORS.make(self.prior)
+        prior = prior_per_slice(obs, self.prior) if isinstance(self.prior, Mapping) else PRIORS.make(self.prior)
         if not isinstance(prior, NumericalPrior):
             msg = f"prior must be a NumericalPrior or one of {', '.join(PRIORS)}; got {type(prior).__name__}."
             raise TypeError(msg)
-        obs.check_domain(prior.t_domain, type(prior).__name__)
+        prior.check(obs.shape)
+        for part, chosen in prior.at(obs.indices).groups((obs.nnz,)):
+            (obs if part is prior else obs.subset(chosen)).check_domain(part.t_domain, type(part).__name__)
         modes: dict[int, InterElementPrior] = {}
         for key, penalty in self.interelement.items():
             if not isinstance(penalty, InterElementPrior):
@@ -93,7 +96,7 @@ class Problem:
             object.__setattr__(self, name, made)
         if not self.quiet:
             for line in diagnose(obs, rank, modes, self.form):
-                warnings.warn(line, DataWarning, stacklevel=caller_level())
+                warnings.warn(line, DataWarning, stacklevel=find_stacklevel())
 
     def _parameter(self, key: Any, penalty: InterElementPrior) -> int:
         """Position in the list of factors of the one that an inter-element prior is for. `key` is a mode (number or
@@ -204,22 +207,26 @@ class Problem:
         """(sum of w nll, w grad (stop - start,)) of the observations start:stop, given their model values x, of the
         same shape: Y of Eq. 12 (ydef).
         """
-        nll, g = self.prior.nll_and_grad(self.t[start:stop], x)
+        nll, g = self.prior_of(slice(start, stop)).nll_and_grad(self.t[start:stop], x)
         if self.w is not None:
             nll, g = nll * self.w[start:stop], g * self.w[start:stop]
         return float(nll.sum(dtype=np.float64)), g
 
     def data_value(self, x: Array) -> float:
         """L1 alone, given the model values x (nnz,) at the observed entries: Eq. 2 (fixedrank), Eq. 5, Eq. 6."""
-        nll = self.prior.nll(self.t, x)
+        nll = self.prior_of().nll(self.t, x)
         return float((nll if self.w is None else nll * self.w).sum(dtype=np.float64))
 
     def slopes(self, x: Array) -> Array:
         """w grad (nnz,) at every observation, given the model values x (nnz,): Y of Eq. 12 (ydef) without the loss."""
-        g = self.prior.grad(self.t, x)
+        g = self.prior_of().grad(self.t, x)
         return g if self.w is None else g * self.w
 
     # --- parts --------------------------------------------------------------------------------------------------
+
+    def prior_of(self, part: slice = slice(None)) -> NumericalPrior:
+        """The numerical prior of these observations, in their order."""
+        return self.prior.at(self.observations.indices[part])
 
     @property
     def modes(self) -> list[tuple[int, InterElementPrior]]:
@@ -292,6 +299,13 @@ class Problem:
     def on(self, observations: Observations) -> Problem:
         """The same problem for other observations of the same tensor (a held-out split), without new warnings."""
         return replace(self, observations=observations, quiet=True)
+
+    def learned(self, factors: Sequence[Array]) -> Problem:
+        """The same problem with the free parameters of its numerical prior estimated at these factors."""
+        x = self.kernel.predict(self.check_factors(factors)).astype(np.float64)
+        obs = self.observations
+        prior = self.prior.fitted_at(obs.indices, obs.values.astype(np.float64), x, obs.weights)
+        return replace(self, prior=prior, quiet=True)
 
     def fingerprint(self) -> str:
         """A hash of the data and the settings, to tell whether a checkpoint belongs to this problem."""

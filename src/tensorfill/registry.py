@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 import math
 import os
+import pkgutil
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Generic, Self, TypeVar
 
@@ -67,6 +70,10 @@ class Registry(Generic[T]):
 
         return add
 
+    def sort(self, first: Sequence[str]) -> None:
+        """Put these names first, in this order."""
+        self._items = {n: self._items[n] for n in (*first, *(n for n in self._items if n not in first))}
+
     def __getitem__(self, name: str) -> type[T]:
         key = str(name).strip().lower()
         if key in self._items:
@@ -99,6 +106,26 @@ class Registry(Generic[T]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._items
+
+
+def import_modules(package: str, path: Iterable[str]) -> None:
+    """Import every module of a package and of the folders in it, so that what they register is there."""
+    for name in sorted(module.name for module in pkgutil.walk_packages(path, f"{package}.")):
+        if not name.rsplit(".", 1)[-1].startswith("_"):
+            importlib.import_module(name)
+
+
+def names_in_modules(package: str) -> Callable[[str], Any]:
+    """Return a `__getattr__` for a package that has the public names of its modules."""
+
+    def find(name: str) -> Any:
+        for key, module in list(sys.modules.items()):
+            if key.startswith(f"{package}.") and not name.startswith("_") and name in vars(module):
+                return vars(module)[name]
+        msg = f"module {package!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+
+    return find
 
 
 # --- settings -----------------------------------------------------------------------------------------------------

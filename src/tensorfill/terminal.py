@@ -25,8 +25,8 @@ class UserError(Exception):
 @contextmanager
 def as_user_error(code: int) -> Iterator[None]:
     """Sentences of the library (and of a full memory or disk) become a UserError."""
-    from tensorfill.data.files import FileError
-    from tensorfill.data.formats.output import reason
+    from tensorfill.io.files import FileError
+    from tensorfill.io.formats.output import reason
 
     try:
         yield
@@ -70,7 +70,7 @@ def stoppable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def ended(code: int) -> int:
+def exit_code(code: int) -> int:
     """The exit code: of a run that a signal stopped, 128 and its number, as the shell has it."""
     return 128 + STOPPED[0] if code == INTERRUPTED and STOPPED else code
 

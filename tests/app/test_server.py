@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("starlette", reason="the extra [app] is not installed")
 from starlette.testclient import TestClient
 
-from tensorfill.app.rooms import Limits
 from tensorfill.app.serve import hosts
-from tensorfill.app.server import TICK, Pages, build
+from tensorfill.app.server import TICK, create_app
+from tensorfill.app.sessions import Limits
 
 TOKEN, PORT = "key", 4322
 HOME = f"http://127.0.0.1:{PORT}/{TOKEN}/"
@@ -30,7 +30,7 @@ LONG = {"method": "sptc", "prior": "normal"}
 
 
 def test_a_life(tmp_path):
-    made = build(token=TOKEN, hosts=hosts(PORT), limits=Limits(upload=10_000_000, rooms=2, running=1))
+    made = create_app(token=TOKEN, hosts=hosts(PORT), limits=Limits(upload=10_000_000, sessions=2, running=1))
     data = array(tmp_path / "a.npy")
     with TestClient(made, base_url=HOME) as one:
         one.get(HOME)
@@ -51,7 +51,7 @@ def test_a_life(tmp_path):
         # two browsers do not see each other's files
         for place in ("events", "details", "download/npy", "pictures/given.png"):
             assert ask(theirs, "GET", f"files/{a['key']}/{place}").status_code == 404
-        for place in ("run", "stop", "mask", "look", "close"):
+        for place in ("run", "stop", "mask", "read", "close", "leave"):
             assert ask(theirs, "POST", f"files/{a['key']}/{place}").status_code == 404
         assert ask(mine, "GET", f"files/{a['key']}/pictures/given.png").status_code == 200
         assert ask(mine, "GET", f"files/{a['key']}/pictures/..%2fa.npy").status_code == 404
@@ -66,15 +66,15 @@ def test_a_life(tmp_path):
         assert ask(mine, "POST", f"files/{a['key']}/run", content=json.dumps(LONG)).status_code == 202
         busy = ask(theirs, "POST", f"files/{b['key']}/run", content=json.dumps(LONG))
         assert busy.status_code == 429
-        assert "a run is under way already" in busy.json()["error"]
+        assert "another run is in progress" in busy.json()["error"]
         assert ask(mine, "POST", f"files/{a['key']}/mask").status_code == 409
         # progress, and a stop that keeps the best
-        room = made.state.house.rooms[a["key"]]
+        session = made.state.sessions.by_key[a["key"]]
         for _ in range(300):
-            if room.news.get("iteration", 0) > 3:
+            if session.news.get("iteration", 0) > 3:
                 break
             time.sleep(0.05)
-        pace = [room.status()["seconds"] for _ in range(3) if time.sleep(TICK) is None]
+        pace = [session.status()["seconds"] for _ in range(3) if time.sleep(TICK) is None]
         assert max(np.diff(pace)) < 0.5 * max(1.0, os.getloadavg()[0] / 2)
         asked = time.monotonic()
         ask(mine, "POST", f"files/{a['key']}/stop")
@@ -90,29 +90,29 @@ def test_a_life(tmp_path):
         (tmp_path / "f.npy").write_bytes(filled.content)
         assert np.isfinite(np.load(tmp_path / "f.npy")).all()
         # closing gives everything back
-        pid, folder = room.child.process.pid, room.folder
+        pid, folder = session.worker.process.pid, session.folder
         assert folder.exists()
         assert ask(mine, "POST", f"files/{a['key']}/close").status_code == 200
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
         assert not folder.exists()
-        # a child that dies takes nothing with it, and says so
-        lost = made.state.house.rooms[b["key"]]
-        lost.child.process.kill()
-        answer = ask(theirs, "POST", f"files/{b['key']}/look", content=b"{}")
+        # a worker that dies takes nothing with it, and says so
+        lost = made.state.sessions.by_key[b["key"]]
+        lost.worker.process.kill()
+        answer = ask(theirs, "POST", f"files/{b['key']}/read", content=b"{}")
         assert answer.status_code == 422
-        assert "want of memory" in answer.json()["error"]
-        house = made.state.house.folder
-    assert not house.exists()
+        assert "because memory ran out" in answer.json()["error"]
+        storage = made.state.sessions.storage.path
+    assert not storage.exists()
 
 
 def test_an_upload_that_cannot_be_saved_leaves_no_file_open(monkeypatch):
-    async def full_disk(self, request, path):
+    async def full_disk(request, path, limits):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Pages, "_save", full_disk)
-    made = build(token=TOKEN, hosts=hosts(PORT))
+    monkeypatch.setattr("tensorfill.app.server.save_body", full_disk)
+    made = create_app(token=TOKEN, hosts=hosts(PORT))
     with TestClient(made, base_url=HOME, raise_server_exceptions=False) as one:
         one.get(HOME)
         assert one.post(HOME + "files?name=a.npy", content=b"x").status_code == 500
-        assert made.state.house.rooms == {}
+        assert made.state.sessions.by_key == {}

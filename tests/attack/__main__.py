@@ -19,6 +19,10 @@ KINDS = {
     "memory": 0.06,
     "threads": 0.05,
     "places": 0.06,
+    "structure": 0.1,
+    "properties": 0.1,
+    "app": 0.05,
+    "formulas": 0.03,
 }
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorfill
-from tensorfill.data.files import FileError
+from tensorfill.io.files import FileError
 
 HANG = 10.0  # seconds after which a case hangs
 LOADING = 300.0  # seconds to load everything

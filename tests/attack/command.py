@@ -12,8 +12,8 @@ import numpy as np
 
 from attack.arena import Wrong, in_child
 from tensorfill.cli.main import main
-from tensorfill.data.files import read
-from tensorfill.data.formats.apart import remember
+from tensorfill.io.files import read
+from tensorfill.io.formats.apart import remember
 from tensorfill.solvers import loop
 
 ENDINGS = (".npy", ".csv", ".zarr", ".npz", ".tns")

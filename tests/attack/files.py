@@ -12,8 +12,8 @@ import numpy as np
 import tensorfill as tfl
 from attack.damage import edited, inside, mutant
 from attack.seeds import GAPS, seeds
-from tensorfill.data.files import read
-from tensorfill.data.formats.worker import NEEDED
+from tensorfill.io.files import read
+from tensorfill.io.formats.worker import TASKS
 
 TIMES = 4  # so many cases of a format that is read at home, or of a saved run, for each of one in a process of its own
 INSIDE, EDITED = 0.6, 0.7  # shares of damage to what is packed, and of edits of saved runs
@@ -30,8 +30,8 @@ class Cases:
         self.kinds: dict[str, list[str]] = {}
         for name in self.seeds:
             self.kinds.setdefault(name.split(",")[0], []).append(name)
-        apart = [kind for kind in self.kinds if kind in NEEDED]
-        self.turn = apart + TIMES * [kind for kind in self.kinds if kind not in NEEDED]
+        apart = [kind for kind in self.kinds if kind in TASKS]
+        self.turn = apart + TIMES * [kind for kind in self.kinds if kind not in TASKS]
 
     def make(self, k: int) -> tuple[str, Callable[[], object]]:
         rng = np.random.default_rng([self.seed, k])

@@ -17,9 +17,9 @@ import tensorfill as tfl
 from attack.arena import Wrong, in_child
 from attack.calls import ODD, check
 from attack.damage import mutant
-from tensorfill.data.partitions import Partitions
-from tensorfill.data.partitions.disk import PREFIX
-from tensorfill.data.partitions.opening import opened
+from tensorfill.blocks import Partitions
+from tensorfill.blocks.disk import PREFIX
+from tensorfill.blocks.opening import open_data
 
 KINDS = (".parquet", ".csv", ".tns", ".npy")
 DIMS = ["user", "item"]
@@ -92,7 +92,7 @@ class Cases:
         parts = [frame(np.random.default_rng(9), k, 40) for k in range(3)]
         self.write(".parquet", parts)
         for large in (FEW, 10**6):  # compiles what is compiled on first use
-            opened.__kwdefaults__["large"] = large  # type: ignore[index]
+            open_data.__kwdefaults__["large"] = large  # type: ignore[index]
             self.complete(".parquet", {})
 
     def write(self, kind: str, parts: list[Any]) -> None:
@@ -114,7 +114,7 @@ class Cases:
 
     def make(self, k: int) -> tuple[str, Callable[[], object]]:
         rng = np.random.default_rng([self.seed, k])
-        opened.__kwdefaults__["large"] = FEW if k % 2 else 10**6  # type: ignore[index]
+        open_data.__kwdefaults__["large"] = FEW if k % 2 else 10**6  # type: ignore[index]
         what = rng.choice(4, p=(DAMAGED, ANOTHER, ARGUMENTS, KILLED))
         kind = KINDS[k % len(KINDS)] if what == 0 else KINDS[k % 2]
         parts = [frame(rng, n) for n in range(3)]
@@ -163,7 +163,7 @@ class Cases:
     def kill(self, after: float) -> None:
         """What a killed run left in the place for stores is gone when the next one ends."""
         self.write(".parquet", [frame(np.random.default_rng(9), k, 40) for k in range(3)])
-        opened.__kwdefaults__["large"] = FEW  # type: ignore[index]
+        open_data.__kwdefaults__["large"] = FEW  # type: ignore[index]
         said = self.folder / "said"
         in_child(lambda: self.complete(".parquet", {}), said, after=0.6 * after)
         self.complete(".parquet", {})
@@ -193,11 +193,11 @@ class Cases:
             raise Wrong(f"left behind: {', '.join(left)}")
 
     def look(self, kind: str, parts: list[Any], more: dict[str, Any]) -> None:
-        got = opened(str(self.folder / f"*{kind}"), **self.given(kind, more))
+        got = open_data(str(self.folder / f"*{kind}"), **self.given(kind, more))
         assert got is not None
         if isinstance(got, Partitions):
             held = 0 if got.held is None else len(got.held.values)
-            values = np.concatenate([got.extract.values, got.held.values if held else []])
+            values = np.concatenate([got.sample.values, got.held.values if held else []])
             got.close()
         else:
             values = np.asarray(got.values)

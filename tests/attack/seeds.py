@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import tensorfill as tfl
-from tensorfill.data.files import FORMATS, Loaded, write
+from tensorfill.io.files import FORMATS, Loaded, write
 
 RNG = np.random.default_rng(0)
 PICTURE = RNG.integers(0, 255, (9, 8, 3), dtype=np.uint8)
@@ -68,6 +68,21 @@ def film(path: Path) -> None:
 
     pages = [Image.fromarray(np.roll(PICTURE, k, axis=0)) for k in range(3)]
     pages[0].save(path, save_all=True, append_images=pages[1:], duration=50, loop=0)
+
+
+def telephone(path: Path) -> None:
+    import pillow_heif
+    from PIL import Image
+
+    pillow_heif.from_pillow(Image.fromarray(np.repeat(np.repeat(PICTURE, 8, axis=0), 8, axis=1))).save(path)
+
+
+def on_its_side(path: Path) -> None:
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif[274] = 6
+    Image.fromarray(PICTURE).save(path, exif=exif)
 
 
 def tiles(path: Path) -> None:
@@ -183,6 +198,9 @@ OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "png, 16 bits": (".png", deep_png),
     "png, palette": (".png", palette),
     "gif, film": (".gif", film),
+    "heic, picture": (".heic", telephone),
+    "webp, on its side": (".webp", on_its_side),
+    "jpeg, on its side": (".jpg", on_its_side),
     "tiff, tiles": (".tif", tiles),
     "tiff, big": (".tif", big),
     "tiff, pages": (".tif", film),

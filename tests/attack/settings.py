@@ -12,7 +12,7 @@ import numpy as np
 import tensorfill as tfl
 from attack.calls import ODD, _data, check, complete
 from tensorfill.api import settings_of
-from tensorfill.data.memory import limited
+from tensorfill.data.memory import limit_memory
 from tensorfill.methods import METHODS
 
 PARTS = {"prior": tfl.PRIORS, "smoothness": tfl.INTERELEMENT, "solver": tfl.SOLVERS}
@@ -43,7 +43,7 @@ class Cases:
         return f"#{k} {words}", partial(self.use, kind, key, {name: ODD[odd]})
 
     def use(self, kind: str, key: str, given: dict[str, Any]) -> None:
-        with limited(self.budget):
+        with limit_memory(self.budget):
             if kind == "method":
                 complete(self.data, key, given, np.random.default_rng(0))
                 return

@@ -18,6 +18,10 @@ CASES = {
     "memory": 1,
     "threads": 1,
     "places": 1,
+    "structure": 70,
+    "properties": 4,
+    "app": 2,
+    "formulas": 100,
 }
 
 

@@ -11,7 +11,9 @@ from conftest import SHARED
 from PIL import Image
 from typer.testing import CliRunner
 
-from tensorfill.bench import (
+from tensorfill.io.files import FileError, read
+from tensorfill.result.record import Status
+from tensorfill_benchmarks import (
     ablation,
     cells,
     curves,
@@ -25,9 +27,7 @@ from tensorfill.bench import (
     whole,
     whole_page,
 )
-from tensorfill.cli.main import app
-from tensorfill.data.files import FileError, read
-from tensorfill.result.record import Status
+from tensorfill_benchmarks.cli import app
 
 SHORT = {"sptc": {"rank": 4, "max_iter": 3}, "auto": {"rank": 4, "max_iter": 3}}
 
@@ -239,6 +239,23 @@ def test_table_columns_and_files(folder, tmp_path):
     assert {p.name for p in (tmp_path / "new" / "out").iterdir()} >= {"table1.md", "table1.html", "pictures.json"}
 
 
+def test_the_authors_steps_are_a_column(folder, tmp_path, monkeypatch):
+    seen = []
+
+    def spied(T, **given):
+        seen.append(given)
+        return complete(T, **{**given, "rank": 4, "max_iter": 3})
+
+    complete = table1.complete
+    monkeypatch.setattr(table1, "complete", spied)
+    monkeypatch.setattr(table1, "warm_up", lambda *given: None)
+    run_table(folder, tmp_path, names=["house"], rates=[60], methods=["sptc-together"], settings={})
+    assert [(g["method"], g["order"], g["max_iter"]) for g in seen] == [("sptc", "together", 4000)]
+    (row,) = lines(tmp_path / "table1.csv")
+    assert (row["method"], row["paper_psnr"]) == ("sptc-together", "33.8896")
+    assert set(table1.columns(None)) == {*paper.METHODS, *paper.OURS, "sptc-together"}
+
+
 def test_the_score_is_that_of_the_estimate(folder, tmp_path):
     run_table(folder, tmp_path, names=["house"], rates=(60,), methods=("sptc",))
     truth = scene()
@@ -446,6 +463,27 @@ def test_averages_only_over_what_all_pictures_have():
     assert layout.averages(table)[1] == [["60 %", "25.00 (31.18)", "–"]]
 
 
+def test_where_ours_are_below_any_column_they_are_marked():
+    rows = made_up(
+        sptc={("house", 60, 0): 33.0, ("tree", 60, 0): 28.0},
+        sptc_together={("house", 60, 0): 36.0, ("tree", 60, 0): 28.3},
+        auto={("house", 60, 0): 35.0, ("tree", 60, 0): 28.4},
+    )
+    table = layout.arrange(rows)
+    assert table.methods == ("sptc", "sptc-together", "auto")
+    entries = {line.image: line.entries for line in table.lines}
+    assert entries["house"]["auto"].below == ("SPTC, authors' steps here",)
+    assert entries["tree"]["auto"].below == ("SPTC as printed",)  # 28.4723
+    assert entries["house"]["sptc"].below == ()
+    said = (
+        "auto is below another column, marked ▽, in 2 of 2 cells: house 60 % (SPTC, authors' steps here); "
+        "tree 60 % (SPTC as printed)."
+    )
+    assert said in layout.markdown(table)
+    assert "<u>35.00</u>▽ (33.89, ▲1.11)" in layout.markdown(table)
+    assert layout.html(table).count("</u>▽") == 1
+
+
 def test_names_are_not_markup():
     page = layout.html(layout.arrange(made_up(sptc={("<script>", 60, 0): 30.0})))
     assert "<script>" not in page.lower()
@@ -485,7 +523,7 @@ def test_figures_leave_their_files(folder, tmp_path, monkeypatch):
         "R 300",
         "R 50",
     ]
-    assert len(lines(tmp_path / "fig4.csv")) == 3
+    assert len(lines(tmp_path / "fig4.csv")) == 6
     traces = lines(tmp_path / "fig_speed.csv")
     assert {"auto", "sptc, alpha auto", "solver adam", "solver multiplicative"} <= {r["run"] for r in traces}
     again, redrawn = figures.run(folder, tmp_path, ["fig3", "speed"], quick=True, seconds=0.05)
@@ -571,8 +609,12 @@ def test_verdict():
 
 def test_figure_4_shows_the_collapse(folder, tmp_path):
     figures.run(folder, tmp_path, only=["fig4"], quick=True)
-    by_alpha = sorted((float(r["alpha"]), float(r["psnr"])) for r in lines(tmp_path / "fig4.csv"))
-    assert by_alpha[-1][1] < by_alpha[1][1]  # thirty times the paper's alpha is worse than the paper's
+    scores = {(r["order"], float(r["alpha"])): float(r["psnr"]) for r in lines(tmp_path / "fig4.csv")}
+    for order in ("sequential", "together"):
+        of = [score for (own, _), score in sorted(scores.items()) if own == order]
+        assert len(of) == 3
+        assert of[-1] < of[1]  # thirty times the paper's alpha is worse than the paper's
+    assert len(set(scores.values())) == 6
 
 
 @pytest.mark.parametrize(
@@ -631,8 +673,55 @@ def test_ablation_changes_are_against_the_whole(tmp_path):
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def observed(folder):
+    """Incomplete versions of house with 255 for what is missing, and of Mine, whose original lies beside them."""
+    place = folder.parent / "observed"
+    (folder.parent / "original").mkdir()
+    place.mkdir()
+    rng = np.random.default_rng(3)
+    own = scene(30, 24, 1) // 2
+    Image.fromarray(own).save(folder.parent / "original" / "mine.tiff", format="PNG")  # as the authors' lenna is
+    for name, truth in (("house", scene()), ("mine", own)):
+        missing = (rng.random(truth.shape) < 0.6) | (truth == 255)
+        Image.fromarray(np.where(missing, 255, truth).astype(np.uint8)).save(place / f"{name}60.tiff")
+    return place
+
+
+def test_observed_pictures_are_scored_as_they_are(folder, observed, tmp_path, monkeypatch):
+    seen = {}
+
+    def spied(T, **given):
+        seen.setdefault(T.shape, given["mask"])  # the warm-up has other shapes, or 16 x 16
+        return complete(T, **given)
+
+    complete = table1.complete
+    monkeypatch.setattr(table1, "complete", spied)
+    monkeypatch.setattr(table1, "warm_up", lambda *given: None)
+    out = tmp_path / "out"
+    report = run_table(folder, out, names=["house", "mine"], rates=[60], seeds=[0], observed=observed)
+    assert report.failed == []
+    for name, shape in (("house", (24, 28, 3)), ("mine", (30, 24))):
+        incomplete = np.asarray(Image.open(observed / f"{name}60.tiff"))
+        np.testing.assert_array_equal(seen[shape], incomplete != 255)
+    with pytest.raises(FileError, match="gaps of another kind"):
+        run_table(folder, out, names=["house"], rates=[60], seeds=[0])
+
+
+def test_observed_pictures_that_do_not_fit_get_a_sentence(folder, observed, tmp_path):
+    (picture,) = pictures.choose(folder, ["house"], observed)
+    with pytest.raises(FileError, match=r"--observed must hold house70\.tiff"):
+        picture.mask(70, 0)
+    other = np.asarray(Image.open(observed / "house60.tiff")) // 3
+    Image.fromarray(other).save(observed / "house60.tiff")
+    with pytest.raises(FileError, match=r"house60\.tiff must be house of --images with 255 for what is missing"):
+        picture.mask(60, 0)
+    with pytest.raises(FileError, match="--observed must be a folder"):
+        pictures.choose(folder, ["house"], tmp_path / "nowhere")
+
+
 def bench(*words):
-    return CliRunner().invoke(app, ["bench", *map(str, words)])
+    return CliRunner().invoke(app, [*map(str, words)])
 
 
 def test_command_table1(folder, tmp_path):

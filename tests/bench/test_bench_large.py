@@ -4,8 +4,8 @@ import numpy as np
 from PIL import Image
 
 import tensorfill as tfl
-from tensorfill.bench import large
-from tensorfill.bench.large import SCATTERED, SCRATCHED, mask_of, mosaic, run, table
+from tensorfill_benchmarks import large
+from tensorfill_benchmarks.large import SCATTERED, SCRATCHED, mask_of, mosaic, run, table
 
 
 def test_a_small_mosaic_is_scored(tmp_path, monkeypatch):

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tensorfill.bench import solvers
-from tensorfill.cli.main import app
+from tensorfill_benchmarks import solvers
+from tensorfill_benchmarks.cli import app
 
 
 def test_csv_first_then_the_figure_and_nothing_twice(tmp_path):
-    asked = ["bench", "solvers", "-o", str(tmp_path), "--quick", "--seeds", "0", "--solvers", "lbfgsb,newton,hals"]
+    asked = ["solvers", "-o", str(tmp_path), "--quick", "--seeds", "0", "--solvers", "lbfgsb,newton,hals"]
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 0, done.output
     assert "times faster" in done.output

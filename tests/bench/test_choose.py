@@ -7,10 +7,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tensorfill.bench import choose, choose_gaps, choose_others, choose_report, choose_sets, choose_speed
-from tensorfill.bench.choose_data import REPORTED, TUNED, DataSet, NotHere, Places, Spec, frame, package_file
-from tensorfill.cli.main import app
 from tensorfill.result.record import Status
+from tensorfill_benchmarks import (
+    choose,
+    choose_front,
+    choose_gaps,
+    choose_lines,
+    choose_others,
+    choose_report,
+    choose_sets,
+    choose_speed,
+)
+from tensorfill_benchmarks.choose_data import REPORTED, TUNED, DataSet, NotHere, Places, Spec, frame, package_file
+from tensorfill_benchmarks.cli import app
 
 
 def sensors(unknown=0.05):
@@ -260,7 +269,9 @@ def test_a_run_writes_a_row_per_cell_and_does_none_twice(bench, tmp_path, monkey
     assert (tmp_path / "choose.png").stat().st_size > 5000
     text = (tmp_path / "choose.md").read_text()
     assert "| days | tuned | runs |" in text
+    assert (tmp_path / "choose_seconds.png").stat().st_size > 5000
     monkeypatch.setattr(choose_report, "draw", lambda lines, path: path)  # once is enough
+    monkeypatch.setattr(choose_front, "draw", lambda lines, path: path)
     report, _ = choose.run(tmp_path, seeds=(0, 1, 2))
     assert (report.ran, len(bench)) == (3, 9)
 
@@ -311,7 +322,7 @@ def test_ratios_by_hand():
         row("mode means", 8.0),
     ]
     rows += [row("auto", 2.0, name="b", half=REPORTED), row("linear", 1.0, name="b", half=REPORTED)]
-    first, second = choose_report.arrange(rows)
+    first, second = choose_lines.arrange(rows)
     assert (first.best, first.ratio) == ("alone/cp", pytest.approx(2 / 1.6))
     assert first.against(["linear", "griddata"]) == pytest.approx(0.5)
     assert first.against(["column means", "mode means"]) == pytest.approx(0.25)
@@ -323,6 +334,17 @@ def test_ratios_by_hand():
     assert both[2:5] == [f"{np.sqrt(1.25 * 2):.3f}", "2.000", "b / runs"]
     standings = {line[0]: line for line in choose_report.standings([first, second])[1]}
     assert standings["linear"][1:5] == ["2", f"{np.sqrt(4 / 1.6):.3f}", "2.500", "1"]
+
+
+def test_who_is_best_for_the_time_is_on_the_front():
+    rows = [row("auto", 1.0, seconds=4.0), row("linear", 2.0, seconds=0.0), row("knn", 3.0, seconds=0.1)]
+    rows += [row("auto", 1.0, name="b", seconds=6.0), row("linear", 8.0, name="b"), row("knn", 1.5, name="b")]
+    rows += [row("griddata", 0.5, name="c"), row("auto", 1.0, name="c", seconds=5.0), row("linear", 1.0, name="c")]
+    everyone = choose_front.points(choose_lines.arrange(rows))
+    assert [p.who for p in everyone] == ["knn", "linear", "auto"]  # griddata ran once in three
+    assert [p.seconds for p in everyone] == [0.55, 1.0, 5.0]
+    assert everyone[2].error == pytest.approx(2 ** (1 / 3))
+    assert [p.who for p in choose_front.front(everyone)] == ["knn", "auto"]
 
 
 def test_the_speed_tasks_have_the_sizes_they_name():
@@ -347,14 +369,14 @@ def test_speed_is_measured_task_by_task(tmp_path, monkeypatch):
 
 
 def test_the_command(tmp_path):
-    done = CliRunner().invoke(app, ["bench", "choose", "-o", str(tmp_path), "--names", "linnerud", "--only", "others"])
+    done = CliRunner().invoke(app, ["choose", "-o", str(tmp_path), "--names", "linnerud", "--only", "others"])
     assert done.exit_code == 0, done.output
     assert "6 cells run" in done.output
     assert len(lines(tmp_path / "choose.csv")) == 6
-    done = CliRunner().invoke(app, ["bench", "choose", "-o", str(tmp_path), "--names", "linerud"])
+    done = CliRunner().invoke(app, ["choose", "-o", str(tmp_path), "--names", "linerud"])
     assert done.exit_code == 2
     assert "Did you mean 'linnerud'" in done.output
-    done = CliRunner().invoke(app, ["bench", "choose", "-o", str(tmp_path), "--names", "house", "--only", "others"])
+    done = CliRunner().invoke(app, ["choose", "-o", str(tmp_path), "--names", "house", "--only", "others"])
     assert "house: house.png needs --images DIR." in done.output
 
 
@@ -364,6 +386,6 @@ def test_half_a_run_is_no_result(monkeypatch, what):
     cut = SimpleNamespace(status=Status.INTERRUPTED, estimate=data.values)
     monkeypatch.setattr(choose, "warm_up", lambda *_: None)
     monkeypatch.setattr(choose, "complete", lambda *_, **__: cut)
-    monkeypatch.setattr(choose.Auto, "complete", lambda *_: cut)
+    monkeypatch.setattr(choose.Auto, "fit", lambda *_: cut)
     with pytest.raises(KeyboardInterrupt):
         choose.fill(data, np.eye(8, 6, dtype=bool), what, 0)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tensorfill.bench import cubes
-from tensorfill.bench.choose_data import NotHere
+from tensorfill_benchmarks import cubes
+from tensorfill_benchmarks.choose_data import NotHere
 
 
 def test_cells_are_run_once_and_the_best_is_marked(tmp_path, monkeypatch):

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tensorfill.bench import growth, growth_data
-from tensorfill.bench.growth import Point, points, slope
+from tensorfill_benchmarks import growth, growth_data
+from tensorfill_benchmarks.growth import Point, points, slope
 
 
 def test_coordinates_are_different_and_all_over(rng):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tensorfill.bench import holes
-from tensorfill.bench.holes import GAPS, csv_file, gap, run, table
+from tensorfill_benchmarks import holes
+from tensorfill_benchmarks.holes import GAPS, csv_file, gap, run, table
 
 
 @pytest.mark.parametrize("kind", GAPS)

@@ -8,10 +8,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import tensorfill as tfl
-from tensorfill.bench import sptc_study as study
-from tensorfill.bench.sptc_steps import Steps
-from tensorfill.cli.main import app
-from tensorfill.solvers.onestep import SLACK
+from tensorfill.solvers.stepsize import SLACK
+from tensorfill_benchmarks import sptc_study as study
+from tensorfill_benchmarks.cli import app
+from tensorfill_benchmarks.sptc_steps import Steps
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_file_table_and_nothing_twice(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(study, "VARIANTS", study.VARIANTS[::6])
-    asked = ["bench", "sptc-study", "--images", str(folder), "-o", str(tmp_path / "out"), "--names", "house"]
+    asked = ["sptc-study", "--images", str(folder), "-o", str(tmp_path / "out"), "--names", "house"]
     asked += ["--rates", "60", "--seeds", "0", "--iterations", "5"]
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 0, done.output
@@ -93,9 +93,9 @@ def test_order_and_all_at_once(folder, rng):
     truth = np.asarray(Image.open(folder / "house.png")).astype(float)
     problem = tfl.Problem(tfl.Observations.from_dense(truth, mask=rng.random(truth.shape) < 0.5), 4, "poisson")
     start = [A.astype(problem.dtype) for A in study.Variant().start(truth.shape, 0)]
-    last = Steps(order=(2, 1, 0))._sweep(problem, start, 1e-4)
-    once = Steps(together=True)._sweep(problem, start, 1e-4)
-    usual = Steps()._sweep(problem, start, 1e-4)
+    last = Steps(modes=(2, 1, 0)).sweep(problem, start, 1e-4)
+    once = Steps(order="together").sweep(problem, start, 1e-4)
+    usual = Steps().sweep(problem, start, 1e-4)
     np.testing.assert_array_equal(once[0], usual[0])  # the first mode sees the start in both
     np.testing.assert_array_equal(last[2], once[2])  # and so does the third, where it is the first
     assert not np.array_equal(once[2], usual[2])

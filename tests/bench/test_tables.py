@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tensorfill.bench import tables, tables_report, tables_rubin, tables_tasks
-from tensorfill.bench.choose_data import DataSet, NotHere, Places
-from tensorfill.bench.tables_others import OTHERS
-from tensorfill.bench.tables_tasks import MEASURES, TASKS, Puzzle, Task, metro_mask
-from tensorfill.cli.main import app
+from tensorfill_benchmarks import tables, tables_report, tables_rubin, tables_tasks
+from tensorfill_benchmarks.choose_data import DataSet, NotHere, Places
+from tensorfill_benchmarks.cli import app
+from tensorfill_benchmarks.tables_measures import MEASURES, Puzzle
+from tensorfill_benchmarks.tables_others import OTHERS
+from tensorfill_benchmarks.tables_tasks import TASKS, Task, metro_mask
 
 
 def small(_=None, prior=None):
@@ -55,6 +56,27 @@ def test_masks_are_those_that_were_published(order, kind, percent):
         shape = (80, 25, 108) if order == "A" else (80, 108, 25)
         expected = np.round(np.random.rand(*shape) + 0.5 - percent / 100) > 0  # noqa: NPY002
         assert np.array_equal(mask, expected if order == "A" else expected.transpose(0, 2, 1))
+
+
+def test_ranking_measures_by_hand():
+    stars = np.array([[5.0, 1, 3, 0], [4, 4, 4, 4], [1, 2, 0, 0]])  # the second user likes all alike, and is left out
+    known = stars > 0
+    one = puzzle_of(stars, known)
+    guess = np.array([2.0, 3.0, 1.0, 1, 1, 1, 1, 1.0, 2.0])  # of the first user: film 1, film 0, film 2
+    discount = 1 / np.log2([2, 3, 4])
+    first = np.array([1, 31, 7]) @ discount / (np.array([31, 7, 1]) @ discount)
+    assert MEASURES["1 - NDCG@10"](one, guess) == pytest.approx(1 - (first + 1) / 2)
+    assert np.isnan(MEASURES["1 - HR@10"](one, guess))  # nobody has more than ten
+    long = np.ones((2, 12))
+    long[:, 0] = 5
+    two = puzzle_of(long, long > 0)
+    down, up = -np.arange(12.0), np.arange(12.0)
+    assert MEASURES["1 - HR@10"](two, np.concatenate([down, up])) == 0.5
+    assert MEASURES["1 - HR@10"](two, np.concatenate([down, down])) == 0.0
+
+
+def puzzle_of(values, hidden):
+    return Puzzle(DataSet(values), hidden, hidden)
 
 
 def test_measures():
@@ -111,7 +133,7 @@ def test_a_library_that_is_not_here_is_told_of(mine, tmp_path, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "myfm" else real(name, *a))
     report, left_out = tables.run(tmp_path, only=["others"])
     assert report.ran == 1
-    assert left_out == ["myfm: it is not installed: pip install 'tensorfill[bench]'"]
+    assert left_out == ["myfm: it is not installed: pip install ./benchmarks"]
 
 
 def test_simulations_are_cells_too(tmp_path, monkeypatch):
@@ -125,11 +147,11 @@ def test_simulations_are_cells_too(tmp_path, monkeypatch):
 
 
 def test_through_the_command_line(mine, tmp_path):
-    result = CliRunner().invoke(app, ["bench", "tables", "-o", str(tmp_path), "--only", "bayes", "--seeds", "3"])
+    result = CliRunner().invoke(app, ["tables", "-o", str(tmp_path), "--only", "bayes", "--seeds", "3"])
     assert result.exit_code == 0, result.output
     assert "| fold 0 |" in result.output
     assert "left out  away: needs --data DIR." in result.output
-    result = CliRunner().invoke(app, ["bench", "tables", "-o", str(tmp_path), "--names", "minn"])
+    result = CliRunner().invoke(app, ["tables", "-o", str(tmp_path), "--names", "minn"])
     assert result.exit_code == 2
     assert "Did you mean 'mine'" in result.output
 

@@ -16,9 +16,8 @@ from test_files import EXAMPLES
 from typer.testing import CliRunner
 
 import tensorfill as tfl
-from tensorfill.choose.candidates import CANDIDATES
 from tensorfill.cli import main as cli
-from tensorfill.data.files import FORMATS
+from tensorfill.io.files import FORMATS
 
 COMMAND = shutil.which("tensorfill", path=str(Path(sys.executable).parent)) or "tensorfill"
 RNG = np.random.default_rng(8)
@@ -71,7 +70,7 @@ def here(arguments, capfd):
     return subprocess.CompletedProcess(arguments, code, *(text.encode() for text in capfd.readouterr()))
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if FORMATS[name].writes])
 def test_end_to_end(name, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     ending, make, _, get, options = EXAMPLES[name]
@@ -87,7 +86,8 @@ def test_end_to_end(name, tmp_path, monkeypatch, capfd):
     capfd.readouterr()
     done = installed(*words) if name in INSTALLED else here(words, capfd)
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stderr == b""
+    notes = json.loads(done.stdout)["notes"]
+    assert done.stderr.decode().splitlines() == [f"tensorfill: {note.rstrip('.')}." for note in notes]
     told = json.loads(done.stdout)
     assert told["observed"] == mask.sum()
     assert told["filled"] == (~mask).sum()
@@ -408,7 +408,8 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
     "a damaged checkpoint": (
         (*IN, *OUT, "--checkpoint", "run.npz", "--resume"),
         1,
-        "checkpoint run.npz cannot be read (",
+        "checkpoint run.npz is a file that is not a checkpoint, or a damaged one; it is left as it is. "
+        "Name another file, or delete it if nobody needs it.",
     ),
     "a misspelt prior": (
         (*IN, *OUT, "--prior", "poison"),
@@ -511,7 +512,9 @@ def test_each_mistake_gets_one_sentence(what, folder, capsys):
     np.save("corner.npy", np.array([[False, False], [False, True]]))
     arguments, code, sentence = BAD[what]
     sentence = sentence.replace("{cwd}", os.path.realpath(folder))
-    sentence = sentence.replace("{endings}", " ".join(e for _, kind in FORMATS.items() for e in kind.endings))
+    sentence = sentence.replace(
+        "{endings}", " ".join(e for _, kind in FORMATS.items() if kind.writes for e in kind.endings)
+    )
     sentence = sentence.replace("{priors}", ", ".join(tfl.PRIORS)).replace("{methods}", ", ".join(tfl.METHODS))
     assert run("complete", *arguments) == code
     out, err = capsys.readouterr()
@@ -570,7 +573,7 @@ REGISTRIES = {
     "solvers": tfl.SOLVERS,
     "methods": tfl.METHODS,
     "models": tfl.MODELS,
-    "candidates": CANDIDATES,
+    "candidates": [name for name, cls in tfl.METHODS.items() if cls.competes],
     "formats": FORMATS,
 }
 
@@ -623,6 +626,18 @@ def small_photograph(monkeypatch):
     monkeypatch.setattr("tensorfill.cli.demo.photograph", lambda: PICTURE)
 
 
+@pytest.mark.parametrize("more", [(), ("--json",), ("--quiet",)])
+def test_warnings_are_seen_in_a_pipe(folder, more, capsys):
+    heights = np.random.default_rng(0).normal(170, 5, (60, 4))
+    heights[::2, 1] = -999
+    heights[3, 2] = np.nan
+    np.save("heights.npy", heights)
+    assert run("complete", "heights.npy", "-o", "out.npy", "--method", "halrtc", *QUICK, *more) == 0
+    err = capsys.readouterr().err
+    assert ("-999" in err) == (more != ("--quiet",))
+    assert all(line.startswith("tensorfill: ") for line in err.splitlines())
+
+
 def test_demo(folder, capsys, small_photograph):
     assert run("demo", "--max-iter", 60, "--report", "new/r.html") == 0
     out, err = capsys.readouterr()
@@ -656,7 +671,8 @@ def test_demo_says_what_is_wrong(folder, capsys, small_photograph):
 
 
 def test_bench_speed(tmp_path, monkeypatch):
-    from tensorfill.bench import speed
+    from tensorfill_benchmarks import speed
+    from tensorfill_benchmarks.cli import app as benchmarks
 
     asked = []
 
@@ -666,7 +682,7 @@ def test_bench_speed(tmp_path, monkeypatch):
         return [speed.at_most("start", 1.0, 0.5), speed.at_least("ratio", 6.0, 5.0)]
 
     monkeypatch.setattr(speed, "run", measured)
-    result = CliRunner().invoke(cli.app, ["bench", "speed", "-o", str(tmp_path), "--quick"])
+    result = CliRunner().invoke(benchmarks, ["speed", "-o", str(tmp_path), "--quick"])
     assert result.exit_code == 0
     assert asked == [(str(tmp_path), True)]
     assert "ok      start: 0.5" in result.stdout
@@ -682,11 +698,27 @@ def test_the_bar_says_what_is_tried():
 
     bar = Progress("completing it", None)
     bar.reading("sorting along user", 5)
-    for error, words in ((np.nan, ""), (0.5, "off by 0.5 of the spread")):
+    for error, words in ((np.nan, ""), (0.5, "error 0.5 standard deviations")):
         bar.tried("low rank 4", error, 0.0)
         task = bar.bar.tasks[0]
         assert task.description == "completing it, trying"
         assert (task.fields["iteration"], task.fields["error"]) == ("low rank 4", words)
+    bar.compiling()
+    assert bar.bar.tasks[0].fields["iteration"] == "compiling, once after installation"
+
+
+def test_the_bar_of_a_terminal_says_that_loops_are_compiled(monkeypatch):
+    import numba
+
+    from tensorfill.cli.progress import Progress
+
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich takes it for a terminal
+    bar = Progress("completing it", None)
+    monkeypatch.setattr(bar.bar, "start", lambda: None)  # nothing is drawn, and standard output stays what it is
+    with bar:
+        assert bar.shown
+        numba.njit(lambda x: x + 1)(1)  # not kept on disk
+        assert bar.bar.tasks[0].fields["iteration"].startswith("compiling")
 
 
 def test_time_left_is_the_sooner_of_two_ends():
@@ -704,11 +736,11 @@ def test_time_left_is_the_sooner_of_two_ends():
 
 @pytest.mark.parametrize("method", list(tfl.METHODS))
 def test_the_bar_knows_where_a_method_ends(method):
-    from tensorfill.cli.progress import planned
+    from tensorfill.cli.progress import plan_iterations
 
-    total = planned(method, {}, None)
+    total = plan_iterations(method, {}, None)
     assert total is None or total >= 10
-    assert planned(method, {}, 7) == 7
+    assert plan_iterations(method, {}, 7) == 7
 
 
 @pytest.mark.parametrize(("name", "job"), [("complete", "job.Job"), ("demo", "demo.Demo")])

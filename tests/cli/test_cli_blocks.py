@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-import tensorfill.data.partitions.opening as opening
+import tensorfill.blocks.opening as opening
 from tensorfill.cli import main as cli
 
 pd = pytest.importorskip("pandas")
@@ -20,7 +20,7 @@ def parts(tmp_path, rng, monkeypatch):
     frame = pd.DataFrame({"user": [f"u{k}" for k in i], "item": j, "stars": X[i, j]})
     for k in range(3):
         frame[k::3].to_parquet(tmp_path / f"{k}.parquet")
-    monkeypatch.setattr(opening.opened, "__kwdefaults__", {**opening.opened.__kwdefaults__, "large": 100})
+    monkeypatch.setattr(opening.open_data, "__kwdefaults__", {**opening.open_data.__kwdefaults__, "large": 100})
     monkeypatch.chdir(tmp_path)
     return X
 
@@ -77,7 +77,7 @@ def test_a_fit_whose_answers_cannot_be_written_is_kept_as_a_model(parts, tmp_pat
 
 
 def test_a_folder_is_many_files_only_if_it_holds_tables(parts, tmp_path):
-    from tensorfill.data.partitions.paths import in_pieces
+    from tensorfill.blocks.paths import in_pieces
 
     (tmp_path / "series.dcm").mkdir()
     (tmp_path / "series.dcm" / "1").touch()

@@ -5,13 +5,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 from test_cli import QUICK, run
 
 import tensorfill as tfl
 from tensorfill.cli.checks import prior_of
-from tensorfill.data.files import read
+from tensorfill.io.files import read
 
 RNG = np.random.default_rng(3)
 STARS = RNG.integers(1, 6, (20, 9))
@@ -87,8 +88,8 @@ def test_error_bars_are_fractions_within_the_domain():
     write_csv("a.csv", bits, HEADER)
     assert run("complete", "a.csv", "-o", "b.csv", "--error-bars", "bars.csv", *QUICK) == 0
     bars = np.array(cells("bars.csv")[1:], dtype=float)
-    done = tfl.complete(np.where(KNOWN, bits, np.nan), error_bars=0.9, max_iter=20, dims=("row", "column"))
-    (low, high), middle = done.interval, np.where(KNOWN, bits, done.estimate)
+    done = tfl.complete(pd.DataFrame(np.where(KNOWN, bits, np.nan), columns=HEADER), error_bars=0.9, max_iter=20)
+    (low, high), middle = done.bounds, np.where(KNOWN, bits, done.full)
     np.testing.assert_allclose(bars, np.maximum(high - middle, middle - low), rtol=1e-6)
     assert bars.max() <= 1
     assert (bars[KNOWN] == 0).all()
@@ -179,7 +180,7 @@ def test_unrounded(name):
 def test_unrounded_is_the_mean_of_the_model():
     write_csv("a.csv", STARS, HEADER)
     assert run("complete", "a.csv", "-o", "b.npy", "--unrounded", *QUICK) == 0
-    done = tfl.complete(np.where(KNOWN, STARS, np.nan), max_iter=20, dims=("row", "column"))
+    done = tfl.complete(pd.DataFrame(np.where(KNOWN, STARS, np.nan), columns=HEADER), max_iter=20)
     np.testing.assert_allclose(np.load("b.npy"), np.where(KNOWN, STARS, done.estimate))
 
 

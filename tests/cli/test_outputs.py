@@ -4,11 +4,12 @@ import os
 import stat
 
 import numpy as np
+import pandas as pd
 import pytest
 from test_cli import run
 
 import tensorfill as tfl
-from tensorfill.data.atomic import obstacle, replacing
+from tensorfill.io.atomic import find_overwritten, obstacle, replacing
 from tensorfill.show.report import write_report
 from tensorfill.solvers.loop import Stopping
 
@@ -45,6 +46,84 @@ def test_no_output_takes_the_place_of_an_input(folder, option, victim, capsys):
     assert said.count("\n") == 1
     assert f"{option} {victim} is" in said
     assert "which would be lost" in said
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("name", ["diary.txt", "run.npz", "link"])
+def test_no_checkpoint_takes_the_place_of_another_file(folder, name, resume, capsys):
+    (folder / "diary.txt").write_text("Dear diary")
+    np.savez("run.npz", digest=np.zeros(3), results=np.ones(4))
+    os.symlink("diary.txt", "link")
+    before = files(folder)
+    flags = ("--resume",) if resume else ()
+    assert run("complete", "in.npy", "--mask", "mask.npy", "-o", "o.npy", "--checkpoint", name, *flags, *QUICK) == 1
+    assert capsys.readouterr().err.startswith(f"tensorfill: checkpoint {name} is a file that is not a checkpoint")
+    T = np.where(np.load("mask.npy"), np.load("in.npy"), np.nan)
+    with pytest.raises(ValueError, match=f"checkpoint {name} is a file that is not a checkpoint.*Name another"):
+        tfl.complete(T, method="halrtc", checkpoint=name, resume=resume)
+    with pytest.raises(ValueError, match="is not a checkpoint"):
+        tfl.solve(tfl.Problem(tfl.Observations.from_dense(T), rank=2), checkpoint=name, resume=resume)
+    assert files(folder) == before
+
+
+def test_a_file_that_appears_in_the_checkpoints_place_stays(folder):
+    T = np.where(np.load("mask.npy"), np.load("in.npy"), np.nan)
+
+    def write(state, history):
+        (folder / "c.npz").write_text("Dear diary")
+
+    with pytest.warns(UserWarning, match="is not a checkpoint.*the run goes on without it"):
+        tfl.complete(T, method="halrtc", max_iter=3, callback=write, checkpoint="c.npz")
+    assert (folder / "c.npz").read_text() == "Dear diary"
+
+
+def test_an_empty_file_and_a_former_checkpoint_may_become_a_checkpoint(folder):
+    (folder / "c.npz").touch()
+    T = np.where(np.load("mask.npy"), np.load("in.npy"), np.nan)
+    for _ in range(2):
+        tfl.complete(T, method="halrtc", max_iter=2, checkpoint="c.npz")
+        assert len(np.load("c.npz")) > 1
+
+
+def test_a_checkpoint_is_not_a_file_that_is_read(folder):
+    pd.DataFrame({"rat": ["a", "a", "b"], "week": [1, 2, 1], "kg": [1.0, 2.0, 3.0]}).to_parquet("rat.parquet")
+    tfl.complete(np.load("in.npy"), mask=np.load("mask.npy"), method="halrtc", max_iter=2, checkpoint="c.npz")
+    before = files(folder)
+    for data, place in {"rat.parquet": "rat.parquet", "c.npz": "./c.npz"}.items():
+        with pytest.raises(ValueError, match=r"is a file that is not a checkpoint|is the input, which would be lost"):
+            tfl.complete(data, dims=["rat", "week"], value="kg", checkpoint=place)
+        with pytest.raises(ValueError, match=r"is a file that is not a checkpoint|is the input, which would be lost"):
+            tfl.complete([data], dims=["rat", "week"], value="kg", checkpoint=place)
+    assert files(folder) == before
+
+
+@pytest.mark.parametrize("source", ["many/*.csv", "many"])
+@pytest.mark.parametrize("option", ["-o", "--checkpoint"])
+def test_no_output_takes_the_place_of_one_of_many_inputs(folder, source, option, capsys):
+    table = pd.DataFrame({"rat": ["a", "a", "b"], "week": [1, 2, 1], "kg": [1.0, 2.0, 3.0]})
+    (folder / "many").mkdir()
+    for k in range(2):
+        table.to_csv(f"many/{k}.csv", index=False)
+    outs = ("-o", "o.npz", option, "many/1.csv") if option != "-o" else ("-o", "many/1.csv")
+    assert run("complete", source, "--dims", "rat,week", "--value", "kg", *outs) == 2
+    assert "the input, which would be lost" in capsys.readouterr().err
+    pd.testing.assert_frame_equal(pd.read_csv("many/1.csv"), table)
+
+
+def test_answers_beside_a_model_do_not_take_the_place_of_an_input(folder, capsys):
+    pd.DataFrame({"rat": ["a", "a", "b"], "week": [1, 2, 1], "kg": [1.0, 2.0, 3.0]}).to_csv("m.at.csv", index=False)
+    (folder / "list.csv").write_text("rat,week\nb,2\n")
+    before = files(folder)
+    words = ("--dims", "rat,week", "--value", "kg", "-o", "m.npz", "--at", "list.csv")
+    assert run("complete", "m.at*.csv", *words) == 2
+    assert "m.at.csv is among the input, which would be lost" in capsys.readouterr().err
+    assert files(folder) == before
+
+
+def test_a_store_does_not_take_the_place_of_a_folder_with_an_input_in_it(folder):
+    (folder / "s.zarr").mkdir()
+    (folder / "s.zarr" / "in.npy").write_bytes((folder / "in.npy").read_bytes())
+    assert "holds the input" in find_overwritten({"-o": "s.zarr"}, {"the input": "s.zarr/in.npy"})
 
 
 @pytest.mark.parametrize("one", ["-o", *OPTIONS])

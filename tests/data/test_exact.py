@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import tensorfill as tfl
-from tensorfill.data.files import FileError, read, write
+from tensorfill.io.files import FileError, read, write
 
 BIG = [2**53 + 1, -(2**53) - 1, 2**60 + 1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 10**19 + 1, 10**25 + 1]
 SHAPE = (4, 3)

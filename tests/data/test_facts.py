@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.data.facts import Facts, is_picture, kind_of_numbers, look
-from tensorfill.data.files import read
-from tensorfill.data.gaps import GAPS, gap_kinds, kinds_at, steps_to_known
-from tensorfill.data.likeness import period
+from tensorfill.data.autocorrelation import period
+from tensorfill.data.facts import Facts, compute_facts, is_picture, kind_of_numbers
+from tensorfill.data.gaps import GAPS, STEPS, kinds_at, slice_modes, steps_to_known
+from tensorfill.io.files import read
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,21 @@ def hourly(days=20, noise=0.3, missing=0.3, seed=0):
     T = np.sin(2 * np.pi * t / 24)[:, None] * [1.0, 2.0, 0.5] + noise * rng.normal(size=(len(t), 3))
     T[rng.random(T.shape) < missing] = np.nan
     return T
+
+
+def gap_kinds(observed, ordered):
+    """The kind of gap of each entry, full shape, from distances: what `kinds_at` is compared with."""
+    kinds = np.zeros(observed.shape, dtype=np.uint8)
+    if ordered:
+        distance = np.full(observed.shape, np.iinfo(np.int32).max, dtype=np.int32)
+        for n in ordered:
+            np.minimum(distance, steps_to_known(observed, n), out=distance)
+        kinds = np.searchsorted(STEPS, distance, side="left").astype(np.uint8)
+    for n in slice_modes(observed.shape):
+        others = tuple(m for m in range(observed.ndim) if m != n)
+        unseen = ~observed.any(axis=others, keepdims=True)
+        kinds[np.broadcast_to(unseen, observed.shape)] = len(GAPS) - 1
+    return kinds
 
 
 def test_a_day_is_found():
@@ -85,7 +100,7 @@ def test_steps_to_the_nearest_known_entry_against_all_distances():
 
 def test_facts_of_a_table_over_time():
     T = hourly()
-    facts = look(tfl.observe(T, dims=("hour", "sensor")))
+    facts = compute_facts(tfl.observe(T, dims=("hour", "sensor")))
     assert facts.modes[0].period == 24
     assert facts.modes[0].smooth
     assert facts.modes[1].channels
@@ -103,7 +118,7 @@ def test_moments_are_no_variables():
     rng = np.random.default_rng(0)
     T = rng.normal(size=(300, 12)) * np.where(np.arange(12) == 0, 1000.0, 1.0)
     T[50:150, 0] = np.nan
-    assert look(tfl.observe(T)).uneven == 1
+    assert compute_facts(tfl.observe(T)).uneven == 1
 
 
 def test_pictures_are_known_by_their_type_and_names():
@@ -114,6 +129,22 @@ def test_pictures_are_known_by_their_type_and_names():
     assert is_picture(tfl.observe(photo.astype(float), dims=("row", "column", "channel")))
     assert not is_picture(tfl.observe(rng.integers(1, 6, (40, 50)).astype(np.uint8)))  # stars
     assert not is_picture(tfl.observe(photo[:8, :8]))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1 / 255, np.float32(1 / 255)])
+def test_pixels_as_floats_are_a_picture(unit):
+    """Whatever the type of the numbers, with gaps as NaN."""
+    rng = np.random.default_rng(0)
+    grey = np.round(np.cumsum(rng.normal(size=(60, 50)), axis=0).cumsum(axis=1))
+    grey = np.round(255 * (grey - grey.min()) / np.ptp(grey))
+    T = (grey * unit).astype(np.result_type(unit))
+    T[rng.random(T.shape) < 0.9] = np.nan
+    assert is_picture(tfl.observe(T))
+    assert not is_picture(tfl.observe(T, dims=("station", "hour")))
+    assert not is_picture(tfl.observe(T * 1.001))  # may be of low rank
+    assert not is_picture(tfl.observe(T - T.dtype.type(300 * unit)))
+    assert not is_picture(tfl.observe(T[:, :24]))  # days x hours
+    assert not is_picture(tfl.observe(rng.permutation(T.reshape(-1)).reshape(T.shape)))
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "csv", "parquet", "xlsx"])
@@ -139,5 +170,5 @@ def test_a_table_is_no_picture(kind, tmp_path):
 def test_what_lies_under_the_mask_changes_no_fact():
     T = hourly()
     known = ~np.isnan(T)
-    a, b = (look(tfl.observe(np.where(known, T, fill), mask=known)) for fill in (0.0, 1e30))
+    a, b = (compute_facts(tfl.observe(np.where(known, T, fill), mask=known)) for fill in (0.0, 1e30))
     assert str(a) == str(b)

@@ -8,9 +8,9 @@ import pytest
 import tensorfill as tfl
 from tensorfill.cli.main import main
 from tensorfill.data.dates import moments
-from tensorfill.data.files import read
 from tensorfill.data.fold import fold_of, suggestion
-from tensorfill.data.horizon import extended_file
+from tensorfill.io.files import read
+from tensorfill.io.horizon import extend_file
 
 RNG = np.random.default_rng(8)
 HOURS = np.arange("2024-03-01T05", "2024-03-09T17", dtype="M8[h]")  # neither day is whole
@@ -37,10 +37,6 @@ DATES = {
     "year and month": (["2024-01", "2024-02"], ["2024-01-01", "2024-02-01"]),
     "zone": (["2024-01-01T00:00Z", "2024-01-01T01:00Z"], ["2024-01-01T00", "2024-01-01T01"]),
     "short names with a full stop": (["Aug. 2023", "Sept. 2023"], ["2023-08-01", "2023-09-01"]),
-    "German names": (["28. Februar 2024", "1. März 2024", "2. MAI 2024"], ["2024-02-28", "2024-03-01", "2024-05-02"]),
-    "short German names": (["Mrz 2024", "Okt. 2024", "Dez 2024"], ["2024-03-01", "2024-10-01", "2024-12-01"]),
-    "French names": (["1er août 2024", "2 fevrier 2025", "3 févr. 2026"], ["2024-08-01", "2025-02-02", "2026-02-03"]),
-    "accents of their own": (["aou\u0302t 2024", "de\u0301cembre 2024"], ["2024-08-01", "2024-12-01"]),
     "quarters": (["1959Q1", "1959Q2"], ["1959-01-01", "1959-04-01"]),
     "quarters first": (["Q3 2023", "Q4 2023"], ["2023-07-01", "2023-10-01"]),
     "five quarters": (["1959Q5", "1960Q1"], None),
@@ -49,6 +45,8 @@ DATES = {
     "no date": (["a1", "b2"], None),
     "30 February": (["30.2.2024", "1.3.2024"], None),
     "numbers": (["12", "13"], None),
+    "dashes, day first": (["30-01-2024", "31-01-2024", "01-02-2024"], ["2024-01-30", "2024-01-31", "2024-02-01"]),
+    "other languages": (["1. März 2024", "1. April 2024"], None),
 }
 
 
@@ -65,9 +63,7 @@ def test_dates_as_people_write_them(name):
 GO_ON = {
     "names": (["Oct 2024", "Nov 2024"], ["Dec 2024", "Jan 2025"]),
     "capitals": (["NOVEMBER 2024", "DECEMBER 2024"], ["JANUARY 2025", "FEBRUARY 2025"]),
-    "German": (["1. Februar 2024", "1. März 2024"], ["1. April 2024", "1. Mai 2024"]),
-    "French": (["juin 2024", "juillet 2024"], ["août 2024", "septembre 2024"]),
-    "mixed lengths": (["Mrz 2024", "April 2024"], ["2024-05-01", "2024-06-01"]),
+    "mixed lengths": (["Mar 2024", "April 2024"], ["2024-05-01", "2024-06-01"]),
     "American": (["Feb 27, 2024", "Feb 28, 2024"], ["Feb 29, 2024", "Mar 1, 2024"]),
     "points, two digits": (["30.01.2024", "31.01.2024"], ["01.02.2024", "02.02.2024"]),
     "points, as short as can be": (["8.1.2024", "9.1.2024"], ["10.1.2024", "11.1.2024"]),
@@ -88,7 +84,7 @@ def test_dates_after_the_last_are_written_as_those_before(name, tmp_path):
     """Of `Feb 3, 2024` a forecast went on with `2024-02-05400:00:00.000000`."""
     labels, expected = GO_ON[name]
     (tmp_path / "a.csv").write_text("when;v\n" + "".join(f"{label};{k}.5\n" for k, label in enumerate(labels)))
-    longer = extended_file(read(tmp_path / "a.csv"), 0, 2)
+    longer = extend_file(read(tmp_path / "a.csv"), 0, 2)
     assert longer.labels["when"] == [*labels, *expected]
 
 
@@ -161,7 +157,7 @@ def test_an_answer_comes_back_in_the_form_of_the_data(tmp_path):
     np.testing.assert_array_equal(tfl.Completion.load(tmp_path / "run.npz").full, done.full)
     barred = tfl.complete(frame, fold={"time": ("day", "hour")}, method="halrtc", max_iter=5, error_bars=0.9)
     assert barred.interval[0].shape == frame.shape
-    assert "Completion" in repr(done)
+    assert "Completed" in repr(done)
 
 
 @pytest.mark.parametrize(

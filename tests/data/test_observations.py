@@ -1,15 +1,14 @@
 """Observations from everything people have, and the answer back in the same type."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 
 import tensorfill as tfl
-from tensorfill.data.convert import observe, working_dtype
-from tensorfill.data.sources import cast_like
+from tensorfill.data.arrays import working_dtype
+from tensorfill.data.casting import cast_like
+from tensorfill.io.observe import observe
 
 
 @pytest.fixture
@@ -126,7 +125,7 @@ BAD = {
     "lengths": (lambda: tfl.Observations.from_coo([[0, 1]], [1.0, 2.0]), r"\(1,\); got shape \(2,\)"),
     "weights": (lambda: tfl.Observations.from_dense(np.ones((2, 2)), weights=-np.ones((2, 2))), "> 0"),
     "dims": (lambda: tfl.Observations.from_dense(np.ones((2, 2)), dims=("a", "a")), "2 different names"),
-    "dataset": (lambda: observe(xr.Dataset({"v": (("a", "b"), np.ones((2, 2)))})), "must be a DataArray"),
+    "dataset": (lambda: observe(xr.Dataset({"v": ("a", ["x", "y"])})), "must have a variable of numbers; got v"),
     "column": (lambda: tfl.Observations.from_pandas(pd.DataFrame({"a": [1]}), ["a"], "v"), "got 'v'"),
     "text among objects": (
         lambda: observe([[1.0, None], ["a", 2.0]]),
@@ -144,8 +143,6 @@ BAD = {
         lambda: tfl.Observations.from_pandas(pd.DataFrame({"a": [1], "b": [1], "v": ["x"]}), ["a", "b"], "v"),
         "column 'v' must be numbers; got 'x'",
     ),
-    "a path": (lambda: tfl.complete("photo.png"), r"got the path 'photo\.png'.*files\.read.*command line"),
-    "a Path": (lambda: tfl.complete(Path("photo.png")), r"got the path 'photo\.png'"),
 }
 
 

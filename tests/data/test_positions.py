@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.data.facts import look
+from tensorfill.data.facts import compute_facts
 from tensorfill.data.labels import with_positions
 
 pd = pytest.importorskip("pandas")
@@ -42,8 +42,8 @@ def test_moments_that_rise_unevenly_are_positions(kind):
     where = obs.position(0)
     np.testing.assert_allclose(np.diff(where) / np.diff(where)[0], np.diff(at) / np.diff(at)[0])
     np.testing.assert_array_equal(obs.position(1), [0, 1, 2])
-    assert look(obs).modes[0].steps > 1
-    assert "uneven steps" in str(look(obs))
+    assert compute_facts(obs).modes[0].steps > 1
+    assert "uneven steps" in str(compute_facts(obs))
 
 
 @pytest.mark.parametrize(

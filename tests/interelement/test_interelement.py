@@ -8,22 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from tensorfill.interelement import (
-    INTERELEMENT,
-    L1,
-    Box,
-    GraphLaplacian,
-    InterElementPrior,
-    NonNegative,
-    Quadratic,
-    QuadraticVariation,
-    Ridge,
-    Scaled,
-    Sum,
-    TotalVariation,
-    check_interelement_prior,
-)
-from tensorfill.interelement.algebra import interelement_from_settings
+from tensorfill.interelement.again import interelement_from_settings
+from tensorfill.interelement.base import INTERELEMENT, InterElementPrior, Scaled, Sum
+from tensorfill.interelement.check import check_interelement_prior
+from tensorfill.interelement.graph import GraphLaplacian
+from tensorfill.interelement.nonsmooth import L1, Box, NonNegative, TotalVariation
+from tensorfill.interelement.quadratic import Quadratic, QuadraticVariation, Ridge
 
 N = 7
 EXAMPLES = [example for _, cls in INTERELEMENT.items() for example in cls.examples(N)]

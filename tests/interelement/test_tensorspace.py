@@ -5,13 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tensorfill.interelement import (
-    TENSORSPACE,
-    IsotropicTV,
-    check_tensorspace_prior,
-)
 from tensorfill.interelement._isotropic import ROWS_PER_TASK, Terms, any_modes, two_modes
-from tensorfill.interelement.tensorspace import opponent, tensorspace_from_settings
+from tensorfill.interelement.check import check_tensorspace_prior
+from tensorfill.interelement.tensorspace import TENSORSPACE, IsotropicTV, opponent, tensorspace_from_settings
 
 EXAMPLES = [example for _, cls in TENSORSPACE.items() for example in cls.examples()]
 

@@ -6,8 +6,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import reference_kernels as reference
 
-from tensorfill.kernels import dense, reference, sampled
+from tensorfill.kernels import dense, sampled
 from tensorfill.kernels.choose import LAYOUTS, choose_layout, estimate_memory, estimate_time, make_layout
 from tensorfill.kernels.dense import DenseLayout, choose_split, left_slabs
 from tensorfill.kernels.khatrirao import KhatriRao

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tensorfill.bench import speed, speed_models
+from tensorfill_benchmarks import speed, speed_models
 
 
 @pytest.mark.parametrize("scatter", speed.SCATTERS)
@@ -26,7 +26,7 @@ def test_the_rivals_compute_what_we_compute(scatter, block):
 def test_the_loops_for_one_model_compute_what_we_compute(model):
     rank = {"tt": (2, 3), "tucker": (2, 3, 2)}[model]
     problem, factors = speed_models.problem_of(model, (6, 5, 4), rank, np.arange(0, 6 * 5 * 4, 3), "sampled")
-    value, gradients = speed_models.by_one_loop(speed_models.single_purpose()[model], problem, factors)
+    value, gradients = speed_models.by_one_loop(speed_models.SINGLE_PURPOSE[model], problem, factors)
     ours, others = problem.value_and_grad(factors)
     assert ours == pytest.approx(value, rel=1e-5)
     for G, H in zip(gradients, others, strict=True):
@@ -41,7 +41,7 @@ def test_rows_know_whether_they_reach_their_target():
 
 
 def test_rivals_for_ratings_and_counts_compute_the_same():
-    from tensorfill.bench import speed_fused, speed_ratings
+    from tensorfill_benchmarks import speed_fused, speed_ratings
 
     parts = speed_ratings.ratings(800, (60, 50), 3)
     ours, theirs = speed_ratings.ours_on(parts, 4), speed_ratings.single_purpose(parts, 4)
@@ -81,7 +81,7 @@ def test_other_packages_on_a_cube_with_gaps_solve_the_same_problem():
     from pyttb.gcp.fg_setup import setup
     from pyttb.gcp.handles import Objectives
 
-    from tensorfill.bench import speed_peers
+    from tensorfill_benchmarks import speed_peers
 
     T, seen, aside = speed_peers.cube(20, 0.3)
     curves = [rival(T, seen, aside) for rival in (speed_peers.ours_on, speed_peers.pyttb_on, speed_peers.tensorly_on)]
@@ -99,7 +99,7 @@ def test_other_packages_on_a_cube_with_gaps_solve_the_same_problem():
 
 def test_ratings_by_cmfrec_have_the_error_of_ours():
     pytest.importorskip("cmfrec")
-    from tensorfill.bench import speed_ratings
+    from tensorfill_benchmarks import speed_ratings
 
     parts = speed_ratings.ratings(3000, (200, 100), 3)
     ours, theirs = speed_ratings.ours_on(parts, 4), speed_ratings.cmfrec_on(parts, 4)
@@ -107,7 +107,7 @@ def test_ratings_by_cmfrec_have_the_error_of_ours():
 
 
 def test_a_run_is_over_when_it_has_gained_nothing_for_a_while():
-    from tensorfill.bench.speed_ratings import over
+    from tensorfill_benchmarks.speed_ratings import over
 
     curve = [(1.0, 1.0), (2.0, 1.1), (3.0, 0.9), (4.0, 0.9), (5.0, 0.9), (6.0, 0.9)]
     assert not over(curve)

@@ -1,16 +1,23 @@
 """Method bayes: what a user sees of the posterior."""
 
+import json
+
 import numpy as np
 import pytest
 
 import tensorfill as tfl
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
-from tensorfill.methods.bayes import Bayes, fit_posterior
+from tensorfill.methods.bayes import Bayes, default_rank
 from tensorfill.models.emission import Emission
 from tensorfill.models.posterior import Posterior
 
 FEW = {"draws": 30, "burn": 20}
+
+
+def fit_posterior(obs, run=None, **settings):
+    """(posterior, outcome)."""
+    return Bayes(**settings).sample(obs, run)
 
 
 def table(shape=(25, 20, 6), rank=2, seed=0):
@@ -105,12 +112,14 @@ def test_no_mean_far_beyond_its_slices():
     assert posterior.at(hidden).max() > 1.5
 
 
-@pytest.mark.parametrize("family", ["normal", "student-t", "binomial", "negative-binomial"])
+@pytest.mark.parametrize("family", ["normal", "student-t", "binomial", "negative-binomial", "ordinal"])
 @pytest.mark.parametrize("transform", ["none", "sqrt", "asinh", "log"])
 def test_mean_and_variance_are_those_of_the_draws(family, transform):
-    if family in ("binomial", "negative-binomial") and transform != "none":
+    if family in ("binomial", "negative-binomial", "ordinal") and transform != "none":
         pytest.skip("these have no transform")
-    emission = Emission(family, transform, level=2.0, scale=0.3, shift=0.375, trials=7, degrees=9.0)
+    emission = Emission(
+        family, transform, level=2.0, scale=0.3, shift=0.375, trials=7, degrees=9.0, low=1.0, cuts=(-0.5, 0.4, 1.0)
+    )
     x = np.array([-1.0, 0.0, 1.5])
     t = emission.sample(np.broadcast_to(x, (200_000, 3)), 0.8, np.random.default_rng(0))
     exact = not (family == "student-t" and transform in ("asinh", "log"))  # a log-t has no mean
@@ -139,7 +148,7 @@ def test_smooth_modes_bridge_slices_never_seen():
 def test_rank_matters_little():
     T, mask, truth = data("normal")
     obs = Observations.from_dense(T, mask)
-    error = [np.std((fit_posterior(obs, rank=r, **FEW)[0].full() - truth)[~mask]) for r in (3, 12)]
+    error = [np.std((fit_posterior(obs, rank=r)[0].full() - truth)[~mask]) for r in (3, 12)]
     assert error[1] < 1.35 * error[0]
 
 
@@ -215,3 +224,42 @@ def test_tiny_tables(shape):
         posterior, outcome = fit_posterior(Observations.from_dense(values), rank=2, draws=5, burn=5)
         assert outcome.status.ok
         assert np.isfinite(posterior.full()).all()
+
+
+def test_main_effects_that_are_not_there_cost_nothing():
+    """A table of low rank has no effect of a row beside it; the rank is at most the number of columns."""
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(200, 8)) @ (0.5 ** np.arange(8)[:, None] * rng.normal(size=(8, 8)))
+    O = np.where(rng.random(T.shape) < 0.2, np.nan, T + 0.05 * rng.normal(size=T.shape))  # noqa: E741
+    error = {}
+    for effects in (False, True):
+        done = tfl.complete(O, method="bayes", smooth=[], effects=effects, seed=0)
+        assert done.settings["rank"] == 8
+        error[effects] = np.sqrt(np.mean((done.estimate - T)[np.isnan(O)] ** 2))
+    assert error[True] < 1.05 * error[False]
+
+
+def test_ordered_levels_are_drawn_as_such():
+    """Levels that are far from even steps of the hidden quantity: better than as numbers, and never outside."""
+    rng = np.random.default_rng(1)
+    hidden = rng.normal(size=(120, 3)) @ rng.normal(size=(3, 30))
+    T = 1.0 + np.digitize(hidden / hidden.std() + 0.2 * rng.normal(size=hidden.shape), (-2.0, 1.0, 1.3, 1.6))
+    hide = rng.random(T.shape) < 0.3
+    obs = Observations.from_dense(T, ~hide)
+    error = {}
+    for prior in ("normal", "ordinal"):
+        posterior, _ = fit_posterior(obs, prior=prior, smooth=[])
+        error[prior] = np.sqrt(np.mean((posterior.at(np.argwhere(hide)) - T[hide]) ** 2))
+    assert error["ordinal"] < 0.9 * error["normal"]
+    assert posterior.numbers["likelihood"] == "ordered probit"
+    assert set(np.unique(posterior.sample(5, rng, np.argwhere(hide)))) <= {1.0, 2.0, 3.0, 4.0, 5.0}
+    arrays, rest = posterior.pack()
+    assert Posterior.unpack(arrays, json.loads(json.dumps(rest))).emission == posterior.emission
+
+
+@pytest.mark.parametrize(
+    ("shape", "observed", "rank"),
+    [((300, 8), 2000, 8), ((300, 80), 20000, 20), ((80, 25, 108), 129600, 80), ((80, 25, 108), 43200, 40)],
+)
+def test_the_rank_is_what_the_data_bear(shape, observed, rank):
+    assert default_rank(shape, observed) == rank

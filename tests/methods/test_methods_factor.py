@@ -10,12 +10,13 @@ from conftest import SHARED
 
 import tensorfill as tfl
 from tensorfill.data.observations import Observations
-from tensorfill.methods import _spc_kernels as kernels
-from tensorfill.methods import fbcp, modes, stdc
-from tensorfill.methods.base import METHODS, Dense, Run
-from tensorfill.methods.fbcp import FBCP, FBCPMP
-from tensorfill.methods.spc import SPCQV, SPCTV
-from tensorfill.methods.stdc import STDC
+from tensorfill.methods.arrays import Dense
+from tensorfill.methods.base import METHODS, Run
+from tensorfill.methods.classical import _spc_kernels as kernels
+from tensorfill.methods.classical import fbcp, modes, stdc
+from tensorfill.methods.classical.fbcp import FBCP, FBCPMP
+from tensorfill.methods.classical.spc import SPCQV, SPCTV
+from tensorfill.methods.classical.stdc import STDC
 from tensorfill.models.cp import CP
 from tensorfill.result.record import Status
 
@@ -81,7 +82,7 @@ def test_a_step_changes_nothing_it_is_given(name, shape, rng):
 def test_a_smooth_picture_is_completed_better_than_by_its_mean(name):
     X = picture()
     O = np.random.default_rng(1).random(X.shape) >= 0.7  # noqa: E741
-    done = METHODS[name]().complete(Observations.from_dense(X, mask=O), Run(seed=0))
+    done = METHODS[name]().fit(Observations.from_dense(X, mask=O), Run(seed=0))
     error = np.asarray(done.estimate)[~O] - X[~O]
     assert np.sqrt(np.mean(error**2)) < 0.35 * X[~O].std()
     assert done.status.ok
@@ -446,7 +447,7 @@ def test_spc_recovers_the_authors_blobs():
     places = np.array([(-0.4, -0.3, 0.2), (0.4, 0.3, -0.3), (0.3, -0.5, 0.4), (-0.3, 0.5, -0.2)])
     X = CP([np.exp(-((x[:, None] - places[:, n]) ** 2) / 0.15) for n in range(3)]).full()
     O = np.random.default_rng(0).random(X.shape) >= 0.8  # noqa: E741
-    done = SPCQV(rho=0.2, sdr=50.0, tol=1e-7).complete(Observations.from_dense(X, mask=O), Run())
+    done = SPCQV(rho=0.2, sdr=50.0, tol=1e-7).fit(Observations.from_dense(X, mask=O), Run())
     assert done.status is Status.CONVERGED
     assert relative(np.asarray(done.estimate), X) < 0.02
 

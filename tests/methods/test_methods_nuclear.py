@@ -9,30 +9,31 @@ import numpy as np
 import pytest
 
 from tensorfill.data.observations import Observations
-from tensorfill.methods import differences
-from tensorfill.methods.base import METHODS, Dense, Run
-from tensorfill.methods.falrtc import FaLRTC, smoothed, smoothed_value
-from tensorfill.methods.halrtc import HaLRTC
-from tensorfill.methods.lrtc_tnn import LRTCTNN
-from tensorfill.methods.lrtv_pds import LRTVPDS, clip_lengths
-from tensorfill.methods.nuclear import mode_weights
-from tensorfill.methods.silrtc import SiLRTC
-from tensorfill.methods.tctv import TCTV
-from tensorfill.methods.thresholding import (
+from tensorfill.methods.arrays import Dense
+from tensorfill.methods.base import METHODS, Run
+from tensorfill.methods.classical import differences
+from tensorfill.methods.classical.falrtc import FaLRTC, smooth_norms, smooth_norms_value
+from tensorfill.methods.classical.halrtc import HaLRTC
+from tensorfill.methods.classical.lrtc_tnn import LRTCTNN
+from tensorfill.methods.classical.lrtv_pds import LRTVPDS, clip_lengths
+from tensorfill.methods.classical.nuclear import mode_weights
+from tensorfill.methods.classical.silrtc import SiLRTC
+from tensorfill.methods.classical.tctv import TCTV
+from tensorfill.methods.classical.thresholding import (
     flatten,
     fold,
-    lowered_values,
     prox_tubal,
     safe_eigh,
     safe_svd,
     slicewise_svt,
     spectral_norm,
     svt,
+    threshold_values,
     truncate,
     unflatten,
     unfold,
 )
-from tensorfill.methods.tsvd import TSVD
+from tensorfill.methods.classical.tsvd import TSVD
 from tensorfill.result.record import Status
 
 NAMES = ["falrtc", "halrtc", "silrtc", "t-svd", "lrtc-tnn", "t-ctv", "lrtv-pds"]
@@ -62,7 +63,7 @@ def observed(shape, missing, seed=0):
 
 
 def complete(method, T, mask, **run):
-    return method.complete(Observations.from_dense(T, mask=mask), Run(**run))
+    return method.fit(Observations.from_dense(T, mask=mask), Run(**run))
 
 
 def relative(estimate, T):
@@ -121,7 +122,7 @@ class TestThresholding:
             out, lowered = svt(M, t)
             np.testing.assert_allclose(out, svt_full(M, t), atol=1e-10 * s[0])
             np.testing.assert_allclose(lowered, (s - t)[s > t], atol=1e-9 * s[0])
-            np.testing.assert_allclose(lowered_values(M, t), lowered, atol=1e-9 * s[0])
+            np.testing.assert_allclose(threshold_values(M, t), lowered, atol=1e-9 * s[0])
             np.testing.assert_allclose(out + truncate(M, t)[0], M, atol=1e-10 * s[0])
         np.testing.assert_allclose(svt(M, 0.0)[0], M, atol=1e-10 * s[0])
         np.testing.assert_allclose(svt(M, s[0] * 0.9, keep=2)[0], svt_full(M, s[0] * 0.9, keep=2), atol=1e-10 * s[0])
@@ -179,7 +180,7 @@ class TestThresholding:
         for out in (svt(M, 1.0)[0], svt(M, 1.0, keep=1)[0], svt_full(M, 1.0), truncate(M, 1.0)[0]):
             assert out.shape == M.shape
             assert np.isnan(out).any()
-        assert np.isnan(lowered_values(M, 1.0)).any()
+        assert np.isnan(threshold_values(M, 1.0)).any()
         assert np.isnan(spectral_norm(M))
         assert np.isnan(prox_tubal(np.stack([M, M], axis=2), 1.0)[0]).any()
 
@@ -269,11 +270,11 @@ class TestDifferences:
 class TestFaLRTC:
     def test_gradient_by_finite_differences(self):
         X, alpha, mu = normal((5, 6, 3)), np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.5, 0.8])
-        value, G = smoothed(X, alpha, mu)
-        np.testing.assert_allclose(smoothed_value(X, alpha, mu), value)
+        value, G = smooth_norms(X, alpha, mu)
+        np.testing.assert_allclose(smooth_norms_value(X, alpha, mu), value)
         for seed in range(5):
             d, h = normal(X.shape, seed=seed + 1), 1e-5
-            slope = (smoothed_value(X + h * d, alpha, mu) - smoothed_value(X - h * d, alpha, mu)) / (4 * h)
+            slope = (smooth_norms_value(X + h * d, alpha, mu) - smooth_norms_value(X - h * d, alpha, mu)) / (4 * h)
             np.testing.assert_allclose(np.vdot(G, d), slope, rtol=1e-6)
 
     def test_smoothing_runs_from_its_start_to_its_end(self):

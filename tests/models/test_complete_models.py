@@ -5,15 +5,16 @@ import pytest
 from typer.testing import CliRunner
 
 import tensorfill as tfl
-from tensorfill.choose.candidates.models import FORMS, OtherModels
-from tensorfill.choose.given import Given
-from tensorfill.choose.grow import PER_NUMBER, ladder
+from tensorfill.auto.settings import AutoSettings
 from tensorfill.cli.main import app
-from tensorfill.data.facts import look
-from tensorfill.methods.base import Run
+from tensorfill.data.facts import compute_facts
+from tensorfill.methods.base import METHODS, Run
+from tensorfill.methods.lowrank.grow import PER_NUMBER, ladder
+from tensorfill.methods.lowrank.models import OtherModel
 from tensorfill.models import MODELS
 from tensorfill.show.report import write_report
 
+FORMS = [name for name, cls in METHODS.items() if issubclass(cls, OtherModel)]
 RANK = {"cp": 2, "tucker": (2, 3, 2), "tt": (2, 3), "tr": (2, 2, 2), "tubal": 1}
 
 
@@ -75,10 +76,9 @@ def test_what_cannot_be_gets_a_sentence(settings, sentence):
 def test_ranks_grow_to_the_truth(form):
     X, mask = exact(form, (11, 10, 6), seed=1)
     obs = tfl.Observations.from_dense(X, mask)
-    candidate = OtherModels(Given(), form=form, centred=False)
-    fitted = candidate.fit(obs, look(obs), Run(0))
+    fitted = METHODS[form](as_given=True).fit(obs, Run(0))
     assert np.sqrt(np.mean((fitted.answer.full() - X)[~mask] ** 2)) < 0.02
-    assert fitted.answer.inner.model.name == form if hasattr(fitted.answer, "inner") else True
+    assert fitted.model.name == form
     assert np.max(fitted.settings["rank"]) <= 6
 
 
@@ -91,10 +91,11 @@ def test_the_ladder_bears_what_was_observed(form):
 
 
 def test_a_matrix_has_one_form_and_a_rank_alone_is_of_cp():
-    table = look(tfl.observe(np.random.default_rng(0).normal(size=(9, 8))))
-    assert OtherModels.can(table, Given()) == "low-rank matrices have but one form"
-    assert "of CP" in OtherModels.can(table, Given(rank=3))
-    assert OtherModels.can(table, Given(form="tt")) is True
+    table = compute_facts(tfl.observe(np.random.default_rng(0).normal(size=(9, 8))))
+    refused = {form: AutoSettings().competitors(table)[1].get(form) for form in FORMS}
+    assert set(refused.values()) == {"low-rank matrices have but one form"}
+    assert "of CP" in AutoSettings(rank=3).competitors(table)[1]["tt"]
+    assert [m.name for m in AutoSettings(model="tt").competitors(table)[0]] == ["tt"]
 
 
 def test_the_command_line(tmp_path):
@@ -114,7 +115,7 @@ def test_the_command_line(tmp_path):
 
 
 def test_bench_models_measures_and_tells(tmp_path, monkeypatch):
-    from tensorfill.bench import models
+    from tensorfill_benchmarks import models
 
     X, _ = exact("tucker", (8, 7, 6))
     monkeypatch.setattr(models, "DATA", {"small": ("exact", lambda places: X)})

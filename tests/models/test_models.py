@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pytest
+import reference_kernels as reference
 from problems import check_gradient
 
 import tensorfill as tfl
 from tensorfill.interelement.tensorspace import TENSORSPACE
-from tensorfill.kernels import dense, reference, sampled, tubal
+from tensorfill.kernels import dense, sampled, tubal
 from tensorfill.kernels.choose import make_layout
 from tensorfill.models import MODELS
 from tensorfill.models.base import unpack
@@ -352,7 +353,7 @@ def test_priors_go_where_there_is_a_parameter():
 
 @pytest.mark.parametrize("name", ["cp", "tucker", "tt", "tr"])
 def test_tensorly_has_the_same_tensor(name):
-    tl = pytest.importorskip("tensorly", reason="install tensorfill[bench] to export")
+    tl = pytest.importorskip("tensorly", reason="install tensorfill[export] to export")
     problem, factors = problem_of(name)
     done = tfl.solve(problem, init=factors, stopping=tfl.Stopping(max_iter=0))
     to_tensor = {"cp": tl.cp_to_tensor, "tucker": tl.tucker_to_tensor, "tt": tl.tt_to_tensor}
@@ -361,7 +362,7 @@ def test_tensorly_has_the_same_tensor(name):
 
 
 def test_pyttb_has_the_same_tensor():
-    pytest.importorskip("pyttb", reason="install tensorfill[bench] to export")
+    pytest.importorskip("pyttb", reason="install tensorfill[export] to export")
     done = tfl.solve(problem_of("tucker")[0], stopping=tfl.Stopping(max_iter=0))
     np.testing.assert_allclose(done.to_pyttb().full().data, done.model.full(), atol=1e-10)
     with pytest.raises(TypeError, match="no class for a tubal model"):

@@ -5,12 +5,19 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.data.units import Units
-from tensorfill.result.answer import Blend, Factors, Filled, Folded, InUnits, draws_of, factors_of, unpack
+from tensorfill.result.answer import Blend, Factors, Filled, draws_of, factors_of
+from tensorfill.result.packing import unpack
+from tensorfill.result.transformed import InUnits, Refolded
 
 
 def cp(shape=(6, 5, 4), rank=2, seed=0):
     rng = np.random.default_rng(seed)
     return tfl.CP([rng.normal(size=(n, rank)) for n in shape])
+
+
+def by_threes(length):
+    """Which period each step is in, and where in it."""
+    return np.column_stack(np.divmod(np.arange(length), 3))
 
 
 def answers():
@@ -23,8 +30,8 @@ def answers():
     yield Filled(rng.normal(size=(6, 5, 4)))
     yield Filled(rng.normal(size=(6, 5, 4)), plain)
     yield InUnits(Filled(rng.normal(size=(6, 5, 4))), units)
-    yield Folded(Filled(rng.normal(size=(2, 3, 5, 4))), 0, 3, 6)
-    yield Folded(Filled(rng.normal(size=(6, 2, 3, 4))), 1, 3, 5)
+    yield Refolded(Filled(rng.normal(size=(2, 3, 5, 4))), 0, by_threes(6))
+    yield Refolded(Filled(rng.normal(size=(6, 2, 3, 4))), 1, by_threes(5))
     kinds = rng.integers(0, 2, (6, 5, 4)).astype(np.uint8)
     yield Blend((plain, Filled(rng.normal(size=(6, 5, 4)))), np.array([[0.3, 0.7], [1.0, 0.0]]), kinds, -1.0, 1.0)
     columns = np.arange(5).reshape(1, 5, 1) % 2  # which modes make no difference have length 1
@@ -49,6 +56,14 @@ def test_blends_of_older_files_are_read():
     arrays, meta = blend.pack()
     arrays["kinds"] = arrays.pop("rows")  # as format 3 has it
     np.testing.assert_array_equal(unpack(arrays, {"kind": blend.kind, **meta}).full(), blend.full())
+
+
+def test_folds_of_older_files_are_read():
+    folded = Refolded(Filled(np.random.default_rng(0).normal(size=(2, 3, 4))), 0, by_threes(5))
+    arrays, meta = folded.pack()
+    del arrays["refolded"]  # periods had a kind of their own
+    again = unpack(arrays, {"kind": "folded", **meta, "period": 3, "length": 5})
+    np.testing.assert_array_equal(again.full(), folded.full())
 
 
 def test_a_blend_is_the_weighted_mean_kept_inside():

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 import xarray as xr
-from problems import make_prior, make_problem
+from problems import MIXED, make_prior, make_problem
 
 import tensorfill as tfl
 from tensorfill.numerical.base import PRIORS
@@ -50,7 +50,7 @@ def test_xarray_in_xarray_out(rng):
     assert not done.completed.isnull().any()
 
 
-@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("name", [*PRIORS, *MIXED])
 def test_save_and_load_with_every_prior(name, tmp_path):
     problem, factors = make_problem(make_prior(name))
     done = tfl.solve(problem, "blockprox", init=factors, stopping=tfl.Stopping(max_iter=2))
@@ -103,8 +103,8 @@ def test_repr_fits_one_screen(done):
 
 
 def test_export_to_other_libraries(done):
-    tl = pytest.importorskip("tensorly", reason="install tensorfill[bench]")
-    pytest.importorskip("pyttb", reason="install tensorfill[bench]")
+    tl = pytest.importorskip("tensorly", reason="install tensorfill[export]")
+    pytest.importorskip("pyttb", reason="install tensorfill[export]")
     X = done.model.full()
     assert np.allclose(tl.cp_to_tensor(done.to_tensorly()), X)
     assert np.allclose(done.to_pyttb().full().data, X)
@@ -120,4 +120,14 @@ def test_normalised_factors_rebuild_the_model(done):
 def test_every_status_has_a_sentence():
     for status in tfl.Status:
         assert status.sentence.endswith(".")
-        assert len(status.sentence) > 15
+        assert status.sentence[0].isupper()
+
+
+def test_the_best_of_every_row_as_a_table():
+    T = np.array([[1.0, np.nan, np.nan, 4.0], [2.0, 3.0, 1.0, 5.0], [np.nan, 6.0, 2.0, 9.0]])
+    done = tfl.complete(T, method="means", dims=("user", "item"))
+    table = done.top(2, mode="item").to_frame()
+    assert list(table.columns) == ["user", "place", "item", "estimate"]
+    assert list(table["user"]) == [0, 0, 2]  # the second row has nothing to choose from, the third one entry
+    assert list(table["place"]) == [1, 2, 1]
+    np.testing.assert_array_equal(table["estimate"], done.estimate[table["user"], table["item"]])

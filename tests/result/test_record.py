@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorfill.numerical import REAL, UNIT
+from tensorfill.numerical.base import REAL, UNIT
 from tensorfill.result.record import Bars, History, limits
 
 
@@ -14,6 +14,8 @@ from tensorfill.result.record import Bars, History, limits
         ([-1.0, 3.0], None, (-np.inf, np.inf)),
         ([-1.0, 0.0], None, (-np.inf, 0.0)),
         ([0.0, 0.0], None, (-np.inf, np.inf)),  # nothing but zeros says nothing of a side
+        ([0.0, 1.0], None, (0.0, 1.0)),  # yes and no
+        ([1.0, 5.0, 4.0, *[3.0] * 40], None, (1.0, 5.0)),  # stars
         ([0.2, 0.7], UNIT, (0.0, 1.0)),
         ([-2.0, 3.0], REAL, (-np.inf, np.inf)),
     ],
@@ -25,7 +27,7 @@ def test_limits_follow_the_data_and_the_prior(values, domain, ends):
 def test_bars_end_at_the_limits():
     middle, half = np.array([-0.5, 0.2, 3.0]), np.array([0.1, 1.0, 1.0])
     low, high = Bars(0.9, half).around(middle, (0.0, 3.5))
-    assert low.tolist() == [0.0, 0.0, 2.0]
+    assert low.tolist() == [-0.5, 0.0, 2.0]  # an estimate lies inside its interval, whatever it is
     assert high.tolist() == [0.0, 1.2, 3.5]
     low, high = Bars(0.9, half).around(middle)
     assert np.array_equal(low, middle - half)

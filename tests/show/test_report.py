@@ -15,8 +15,8 @@ from tensorfill.show.report import write_report
 
 SECTIONS = (
     "How the run went",
-    "What the model found along each mode",
-    "Where the model is least sure",
+    "Factors along each mode",
+    "Least certain entries",
     "How it was made",
 )
 
@@ -95,14 +95,14 @@ def test_the_pictures_are_the_data(results, tmp_path):
     mask = done.observations.mask
     np.testing.assert_array_equal(shown["before"], np.where(mask, truth, 0))
     np.testing.assert_array_equal(shown["after"], done.completed)
-    np.testing.assert_array_equal(shown["difference"], np.where(mask, 0, done.completed))
+    np.testing.assert_array_equal(shown["filled entries"], np.where(mask, 0, done.completed))
 
 
 def test_what_cannot_be_shown_is_said(results, tmp_path):
     write_report(without_objective(results["picture"][0]), tmp_path / "r.html")
     text = "".join(Outline((tmp_path / "r.html").read_text()).words)
     assert "reports no objective" not in text  # an empty chart
-    assert "has no factors to show" in text
+    assert "Factors along each mode" not in text
     assert "without a distribution" in text
 
 

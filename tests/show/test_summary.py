@@ -61,7 +61,7 @@ def test_intervals_stay_on_the_side_of_zero_where_the_data_are(sign, rng):
 
 
 @pytest.mark.parametrize(
-    ("candidate", "words"), [("means", ".*means"), ("posterior", "posterior"), ("low-rank", r"normal \(.*\), rank \d+")]
+    ("candidate", "words"), [("means", ".*means"), ("bayes", "bayes"), ("low-rank", r"normal \(.*\), rank \d+")]
 )
 def test_only_a_low_rank_fit_is_called_by_its_prior_and_rank(candidate, words, rng):
     """Of a series of 30 the answer was a straight line between neighbours, and the summary said: normal, rank 2."""

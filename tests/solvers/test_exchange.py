@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
-from tensorfill.solvers.exchange import exchanged, may_exchange
+from tensorfill.solvers.exchange import exchange_components, may_exchange
 from tensorfill.solvers.newton import LOOK
 from tensorfill.solvers.rows import rows_of
 
@@ -26,7 +26,7 @@ def test_a_component_of_noise_makes_way_for_one_of_the_data(prior):
     start = [np.column_stack([A[:, :2], noise.standard_normal(len(A))]) for A in truth]
     rows, trials, rng = rows_of(problem), None, np.random.default_rng(0)
     for _ in range(3):  # those not taken grow on
-        new, trials = exchanged(problem, rows, start, trials, rng)
+        new, trials = exchange_components(problem, rows, start, trials, rng)
         if new is not None:
             break
     assert new is not None
@@ -39,9 +39,11 @@ def test_a_component_of_noise_makes_way_for_one_of_the_data(prior):
 def test_nothing_is_exchanged_at_the_truth_and_what_was_given_stays_as_it_was():
     problem, truth = noisy_table(0)
     before = [A.copy() for A in truth]
-    new, trials = exchanged(problem, rows_of(problem), truth, None, np.random.default_rng(0))
+    new, trials = exchange_components(problem, rows_of(problem), truth, None, np.random.default_rng(0))
     assert new is None
-    again, _ = exchanged(problem, rows_of(problem), truth, [a.copy() for a in trials], np.random.default_rng(0))
+    again, _ = exchange_components(
+        problem, rows_of(problem), truth, [a.copy() for a in trials], np.random.default_rng(0)
+    )
     assert again is None
     assert all(np.array_equal(a, b) for a, b in zip(truth, before, strict=True))
 
@@ -70,7 +72,7 @@ def test_trials_gone_astray_do_not_end_the_run():
     for _ in range(LOOK + 1):
         state = solver.step(problem, state, rng)
     trials = [np.full_like(state.arrays[f"T{n}"], np.inf) for n in range(3)]
-    _, grown = exchanged(problem, rows_of(problem), state.factors, trials, rng)
+    _, grown = exchange_components(problem, rows_of(problem), state.factors, trials, rng)
     assert all(np.isfinite(a).all() for a in grown)
 
 

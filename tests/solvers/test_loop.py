@@ -10,10 +10,10 @@ import time
 
 import numpy as np
 import pytest
-from problems import make_problem
+from problems import busy, make_problem
 
 import tensorfill as tfl
-from tensorfill.data.checkpoint import CheckpointWarning
+from tensorfill.io.checkpoint import CheckpointWarning
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, State
 from tensorfill.solvers.loop import Stopping, run
@@ -167,7 +167,7 @@ def test_checkpoint_of_another_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match="belongs to another run"):
         tfl.solve(problem, "adam", seed=9, checkpoint=path, resume=True)
     path.write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match="is not a checkpoint"):
         tfl.solve(problem, "adam", checkpoint=path, resume=True)
 
 
@@ -236,17 +236,17 @@ def test_a_search_before_the_first_iteration_is_within_the_time_limit(monkeypatc
 
     from tensorfill.solvers.onestep import OneStep
 
-    real = OneStep._sweep
+    real = OneStep.sweep
 
     def slow(self, *given):
         time.sleep(0.01)
         return real(self, *given)
 
-    monkeypatch.setattr(OneStep, "_sweep", slow)
+    monkeypatch.setattr(OneStep, "sweep", slow)
     T = np.outer(np.arange(1.0, 9.0), np.arange(1.0, 8.0))
     T[::3, ::2] = np.nan
     began = time.monotonic()
     done = tfl.complete(T, method="sptc", prior="normal", rank=2, seconds=0.4)
-    assert time.monotonic() - began < 1.44
+    assert time.monotonic() - began < 1.5 * busy()
     assert done.status is tfl.Status.TIME
     assert done.iterations > 0

@@ -147,7 +147,7 @@ def test_even_scales_have_the_least_sum(rng):
 def test_bounded_rows_are_bounded_least_squares(tie):
     problem, factors = tied_problem("normal", tie, weighted=False)
     ties = rows_of(problem).ties[0]
-    bounded = rowsystems.Ties(ties.Q, 0.0, 0.5)
+    bounded = rowsystems.RowCoupling(ties.Q, 0.0, 0.5)
     rows = Rows(rows_of(problem).entries, (bounded, *rows_of(problem).ties[1:]))
     got = rows.solve([np.clip(factors[0], 0, 0.5), *factors[1:]], 0, problem.t - 0.5, np.ones_like(problem.t))
     obs = problem.observations
@@ -165,7 +165,7 @@ def test_bounded_rows_are_bounded_least_squares(tie):
 
 def test_tied_and_bounded_rows_get_no_worse():
     problem, factors = tied_problem("normal", "differences")
-    ties = rowsystems.Ties(rows_of(problem).ties[0].Q, 0.0, 0.6)
+    ties = rowsystems.RowCoupling(rows_of(problem).ties[0].Q, 0.0, 0.6)
     rows = Rows(rows_of(problem).entries, (ties, *rows_of(problem).ties[1:]))
     start = [np.clip(factors[0], 0.0, 0.6), *factors[1:]]
     A = rows.solve(start, 0, problem.t, problem.prior.curv(problem.t, problem.t) * problem.w)
@@ -223,7 +223,7 @@ def test_threads_do_not_change_a_bit(name, monkeypatch):
         problem, factors = make_problem("normal", shape=(20, 15, 10), rank=3)
         full = rows_of(problem)
         object.__setattr__(full.entries, "threads", threads)
-        monkeypatch.setattr("tensorfill.solvers.gibbs_data.WORTH", 1)
+        monkeypatch.setattr("tensorfill.solvers.entries.WORTH", 1)
         made.append(tfl.solve(problem, name, init=factors, stopping=tfl.Stopping(max_iter=4)).factors)
     assert all(np.array_equal(a, b) for a, b in zip(*made, strict=True))
 

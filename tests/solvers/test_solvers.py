@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import make_problem
+from problems import MIXED, make_problem
 
 import tensorfill as tfl
-from tensorfill.bench.sptc_steps import Steps
 from tensorfill.models.init import initial_factors
 from tensorfill.result.record import Status
-from tensorfill.solvers import onestep
+from tensorfill.solvers import stepsize
 from tensorfill.solvers.base import SOLVERS
+from tensorfill_benchmarks.sptc_steps import Steps
 
 ALL = list(SOLVERS)
 
@@ -33,13 +33,14 @@ def khatri_rao(A, B):
     return np.stack([np.kron(A[:, r], B[:, r]) for r in range(A.shape[1])], axis=1)
 
 
-def algorithm3_sweep(T, observed, factors, alpha, rho, eps, in_b):
+def algorithm3_sweep(T, observed, factors, alpha, rho, eps, in_b=False, together=False):
     """One pass through lines 3 to 10 of Algorithm 3, with explicit unfolding and Khatri-Rao products. Epsilon is added
-    to B, as printed, or to X.
+    to B, as printed, or to X; every mode sees those before it, as printed, or all see the factors given.
     """
-    A = [a.copy() for a in factors]
-    N = len(A)
+    new = [a.copy() for a in factors]
+    N = len(new)
     for n in range(N):
+        A = list(factors) if together else list(new)
         others = [A[m] for m in range(N - 1, -1, -1) if m != n]  # A_N ... A_(n+1), A_(n-1) ... A_1
         B = others[0]
         for C in others[1:]:
@@ -58,36 +59,80 @@ def algorithm3_sweep(T, observed, factors, alpha, rho, eps, in_b):
             else:
                 S[j] = rho[n] * (2 * A[n][j] - A[n][j - 1] - A[n][j + 1])
         G = unfold(Y, n) @ B + S  # line 8
-        A[n] = np.maximum(A[n] - alpha * G, 0)  # line 9, Eq. (acalc)
-    return A
+        new[n] = np.maximum(A[n] - alpha * G, 0)  # line 9, Eq. (acalc)
+    return new
 
 
-@pytest.mark.parametrize("shape", [(6, 5, 4), (4, 3, 5, 3)])
-@pytest.mark.parametrize("layout", ["dense", "sampled"])
-@pytest.mark.parametrize("in_b", [False, True])
-def test_onestep_is_algorithm_3(shape, layout, in_b, rng):
+def smooth_counts(shape, rng, **given):
+    """(problem of Algorithm 3, its data, which are observed, factors to start from, rho)."""
     T = rng.poisson(8.0, shape).astype(float)
     observed = rng.random(shape) < 0.6
-    factors = [rng.uniform(0.5, 1.5, (n, 4)) for n in shape]
     rho = [2.0, 3.0, 0.0, 1.0][: len(shape)]
     problem = tfl.Problem(
         tfl.Observations.from_dense(T, observed),
         rank=4,
         prior=tfl.Poisson(),
         interelement={n: tfl.QuadraticVariation(r) for n, r in enumerate(rho) if r},
-        layout=layout,
         dtype=np.float64,
         quiet=True,
+        **given,
     )
-    expected = factors
-    solver = Steps(alpha=1e-2, in_b=True) if in_b else tfl.OneStep(alpha=1e-2, epsilon=1e-3, project=True)
-    state = solver.init(problem, factors, rng)
-    for _ in range(3):
-        expected = algorithm3_sweep(T, observed, expected, 1e-2, rho, 1e-3, in_b)
+    return problem, T, observed, [rng.uniform(0.5, 1.5, (n, 4)) for n in shape], rho
+
+
+@pytest.mark.parametrize("shape", [(6, 5, 4), (4, 3, 5, 3)])
+@pytest.mark.parametrize("layout", ["dense", "sampled"])
+@pytest.mark.parametrize("variant", ["sequential", "together", "epsilon in B"])
+def test_onestep_is_algorithm_3(shape, layout, variant, rng):
+    """Fifty iterates, each compared with those of a plain version of what is printed, or of the authors' order."""
+    problem, T, observed, factors, rho = smooth_counts(shape, rng, layout=layout)
+    how = {"in_b": variant == "epsilon in B", "together": variant == "together"}
+    order = "together" if how["together"] else "sequential"
+    given = {"alpha": 3e-3, "epsilon": 1e-3, "project": True, "order": order}
+    solver = Steps(**given, in_b=True) if how["in_b"] else tfl.OneStep(**given)
+    expected, state = factors, solver.init(problem, factors, rng)
+    for _ in range(50):
+        expected = algorithm3_sweep(T, observed, expected, 3e-3, rho, 1e-3, **how)
         state = solver.step(problem, state, rng)
-    for A, E in zip(state.factors, expected, strict=True):
-        assert np.abs(A - E).max() < 1e-12 * max(1, np.abs(E).max())
+        for A, E in zip(state.factors, expected, strict=True):
+            assert np.abs(A - E).max() < 1e-10 * max(1, np.abs(E).max())
     assert all((A[0] != 0).any() and (A[-1] != 0).any() for A in state.factors)  # end rows took part
+    assert problem.value(state.factors) < problem.value(factors)
+
+
+@pytest.mark.parametrize("order", ["sequential", "together"])
+def test_sptc_takes_the_steps_of_its_order(order, rng):
+    _, T, observed, _, _ = smooth_counts((6, 5, 4), rng)
+    settings = {"rank": 4, "alpha": 3e-3, "smooth": {0: 2.0, 1: 3.0}, "order": order, "seed": 5}
+    settings["prior"] = tfl.Poisson()  # by name, the data would be brought to the range of the paper first
+    done = tfl.complete(T, mask=observed, method="sptc", max_iter=50, tol=0.0, **settings)
+    first = tfl.complete(T, mask=observed, method="sptc", max_iter=0, tol=0.0, **settings)
+    expected = [A.astype(float) for A in first.factors]
+    for _ in range(50):
+        expected = algorithm3_sweep(T, observed, expected, 3e-3, [2.0, 3.0, 0.0], 1e-3, together=order == "together")
+    for A, E in zip(done.factors, expected, strict=True):
+        np.testing.assert_allclose(A, E, rtol=1e-3, atol=1e-4)  # float32
+    with pytest.raises(ValueError, match='order must be "sequential" or "together"'):
+        tfl.complete(T, mask=observed, method="sptc", order="random")
+
+
+def test_exact_steps_are_alternating_least_squares(rng):
+    shape = (6, 5, 4)
+    T, observed = rng.standard_normal(shape), rng.random(shape) < 0.8
+    penalty = {0: tfl.QuadraticVariation(0.5), 1: tfl.Ridge(0.1), 2: tfl.Ridge(0.2)}
+    problem = tfl.Problem(
+        tfl.Observations.from_dense(T, observed), rank=2, interelement=penalty, dtype=np.float64, quiet=True
+    )
+    solver, factors = tfl.OneStep(inner="exact"), [rng.standard_normal((n, 2)) for n in shape]
+    state = solver.step(problem, solver.init(problem, factors, rng), rng)
+    for n in range(3):  # the last mode was solved with the others as they now are; the first, with those of the start
+        at = [A if m <= n else B for m, (A, B) in enumerate(zip(state.factors, factors, strict=True))]
+        _, G = problem.value_and_grad_mode(at, n)
+        assert np.abs(G).max() < 1e-6 * np.abs(problem.value_and_grad_mode(factors, n)[1]).max()
+    problem, _ = make_problem("poisson")
+    assert "Poisson is not least squares" in solver.refuses(problem)
+    with pytest.raises(ValueError, match='belong to inner="gradient"'):
+        tfl.OneStep(inner="exact", alpha=0.1)
 
 
 def test_algorithm_2_has_neither_epsilon_nor_projection(rng):
@@ -115,13 +160,22 @@ def test_alpha_too_large_collapses_and_auto_recovers(rng):
     )
     values = auto.history["value"]
     gained = values[0] - values.min()
-    late = values[onestep.TRIAL :]  # the first sweeps may rise, as those of the paper do; then a rise is taken back
-    assert (np.diff(late) <= 2 * onestep.SLACK * gained).all()
+    late = values[stepsize.TRIAL :]  # the first sweeps may rise, as those of the paper do; then a rise is taken back
+    assert (np.diff(late) <= 2 * stepsize.SLACK * gained).all()
     assert values[-1] < values[0]
     assert auto.estimate.mean() == pytest.approx(T.mean(), rel=0.15)
 
 
-def test_auto_alpha_is_the_last_that_works(rng):
+def test_a_model_without_a_living_component_has_collapsed(rng):
+    problem, _, _, factors, _ = smooth_counts((6, 5, 4), rng)
+    solver = tfl.OneStep(alpha=1e-3, epsilon=1e-3, project=True)
+    assert solver.done(solver.init(problem, factors, rng), None) is None
+    dead = [A.copy() for A in factors]
+    dead[0][:, :2] = dead[1][:, 2:] = 0  # no factor is 0, but every product of columns is
+    assert solver.done(solver.init(problem, dead, rng), None) is tfl.Status.COLLAPSED
+
+
+def test_auto_alpha_is_the_best_below_the_last_that_works(rng):
     T = rng.poisson(20.0, (12, 10, 3)).astype(float)
     problem = tfl.Problem(
         tfl.Observations.from_dense(T, rng.random(T.shape) < 0.5), rank=5, prior="poisson", quiet=True
@@ -131,18 +185,35 @@ def test_auto_alpha_is_the_last_that_works(rng):
 
     def end(alpha):
         solver = tfl.OneStep(alpha=alpha, epsilon=1e-3, project=True)
-        done = tfl.solve(problem, solver, init=start, stopping=tfl.Stopping(max_iter=onestep.TRIAL, tol=0.0))
-        return done.status, done.history["value"][-1]
+        done = tfl.solve(problem, solver, init=start, stopping=tfl.Stopping(max_iter=stepsize.TRIAL, tol=0.0))
+        return done.history["value"][-1] if done.status is tfl.Status.ITERATIONS else np.inf
 
-    status, value = end(state.numbers["alpha"])
-    assert status is tfl.Status.ITERATIONS
-    assert value < state.value
-    status, value = end(1.05 / onestep.MARGIN * state.numbers["alpha"])
-    assert status is not tfl.Status.ITERATIONS or value >= state.value
+    found = end(state.numbers["alpha"])
+    assert found < state.value
+    shares = stepsize.SHARE ** np.arange(-stepsize.COMPARED, stepsize.COMPARED)
+    ends = [end(share * state.numbers["alpha"]) for share in shares]
+    assert not max(ends) < state.value  # an alpha that does not work is within reach
+    assert found <= min(e for share, e in zip(shares, ends, strict=True) if share <= 1) + 1e-9 * abs(found)
+
+
+def test_an_alpha_that_nearly_collapses_is_not_taken():
+    """Where the last alphas before the collapse gain less, the search takes one further below."""
+
+    class Toy:
+        def value(self, factors):
+            return float(factors[0][0, 0])
+
+    def sweep(factors, alpha):  # falls by alpha / 100 a sweep, but not as far where alpha is above 0.7; collapses at 1
+        rate = alpha if alpha < 0.7 else 0.5 * alpha
+        return [factors[0] - rate / 100] if alpha < 1 else [np.zeros((1, 1))]
+
+    alpha = stepsize.best_step(Toy(), sweep, [np.ones((1, 1))], np.ones((1, 1)))
+    assert 0.6 < alpha < 0.7
 
 
 def accepted(solver, **others):
-    for prior in ("normal", "poisson", "gamma", "negative-binomial", "bernoulli-odds", "bernoulli-logit", "huber"):
+    names = ("normal", "poisson", "gamma", "negative-binomial", "bernoulli-odds", "bernoulli-logit", "huber", *MIXED)
+    for prior in names:
         problem, factors = make_problem(prior, shape=(6, 5, 4), rank=2, **others)
         if solver.refuses(problem) is None:
             yield prior, problem, factors
@@ -212,7 +283,7 @@ def test_placeholder_invariance_and_same_seed_same_bits(name):
 
 def test_independent_cp_code_finds_the_same_optimum():
     """Normal, no inter-element prior: TensorLy's masked ALS is an independent implementation of the same objective."""
-    tl = pytest.importorskip("tensorly", reason="install tensorfill[bench] to compare with TensorLy")
+    tl = pytest.importorskip("tensorly", reason="install ./benchmarks to compare with TensorLy")
     from tensorly.decomposition import parafac
 
     rng = np.random.default_rng(11)
@@ -258,7 +329,7 @@ REFUSALS = {
     "adam": ({"interelement": {1: tfl.L1(1.0)}}, "mode 1 has L1, which has no gradient"),
     "onestep": ({"interelement": {0: tfl.L1(1.0)}}, "mode 0 has L1, which has no gradient"),
     "newton": ({"interelement": {0: tfl.L1(1.0)}}, "mode 0 has L1, which has no gradient"),
-    "hals": ({"prior": "poisson"}, "Poisson is not least squares; HALS is for Normal"),
+    "hals": ({"prior": "poisson"}, "Poisson is not least squares; this is for Normal"),
 }
 
 

@@ -1,7 +1,7 @@
 """`tensorfill app`: a page in the browser, served on this computer alone.
 
-    browser  <-- HTTP on loopback -->  server  <-- lines of JSON -->  one child process for each file
+    browser  <-- HTTP on loopback -->  server  <-- JSON -->  one worker process for each open file
 
-The server knows no data: a file lives in the memory of its child from the first look at it to the download, so that
-closing it frees that memory, and a run that goes wrong harms nothing else.
+The server holds no data: a file lives in the memory of its worker process from upload to download, so that closing it
+frees that memory, and a run that fails harms nothing else.
 """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -9,28 +12,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.app.choice import Choice
-from tensorfill.data.facts import Facts
+from tensorfill.app.options import Options
+from tensorfill.data.facts import Facts, unit_mode
 from tensorfill.data.factwords import NUMBERS
-from tensorfill.data.files import FORMATS, Loaded
-from tensorfill.data.formats.long import dim_names
 from tensorfill.data.labels import tidy
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.sentinels import sentinels
+from tensorfill.io.files import FORMATS, Loaded
+from tensorfill.io.formats.long import dim_names
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import History, Status
 from tensorfill.show import report
 from tensorfill.show.card import thumbnails
 from tensorfill.show.labels import labels_of, short, words
-from tensorfill.show.view import observed_range, picture_axes, to_rgb
+from tensorfill.show.view import picture_axes, to_rgb
 
 Array = NDArray[Any]
 
-SIDE = 1600  # pixels of a picture to paint on
+SIDE = 4096  # pixels of a picture to paint on
+LARGEST_PNG = 1_000_000  # pixels
 WIDE, LOW = 640, 140  # pixels of a heat map: about so wide, at least so high
 LARGEST_SHOWN = 20_000_000  # entries of which a heat map is drawn
 ROWS, COLUMNS = 6, 7  # of a table to show
+MOST_STRIPS = 16  # columns that are named beside the heat map
 # A colour fills holes if it has at least this share of the pixels, and this many times as many as nearly equal colours
 HOLE_SHARE, HOLE_SPIKE, NEARLY = (0.005, 0.98), 10, 4
 
@@ -40,25 +45,28 @@ def paintable(loaded: Loaded) -> bool:
     return loaded.extra.get("axes") in ("HW", "HWC") and loaded.values is not None
 
 
-def described(name: str, loaded: Loaded, obs: Observations, facts: Facts, choice: Choice) -> dict[str, Any]:
-    """What the page says about a file."""
-    missing = obs.size - obs.nnz
+def describe_file(name: str, loaded: Loaded, sample: Observations, facts: Facts, choice: Options) -> dict[str, Any]:
+    """What the page says about a file, of which it has looked at a sample."""
+    missing = facts.size - facts.observed
     return {
         "name": name,
         "kind": FORMATS[loaded.format].title,
-        "shape": list(obs.shape),
-        "dims": list(obs.dims),
+        "shape": list(facts.shape),
+        "dims": list(sample.dims),
         "dtype": str(loaded.dtype),
-        "entries": obs.size,
+        "entries": facts.size,
         "missing": missing,
-        "share": missing / obs.size,
+        "share": missing / facts.size,
         "numbers": NUMBERS[facts.numbers],
         "range": [_plain(facts.low), _plain(facts.high)],
         "lines": str(facts).split("\n")[2:],
         "paint": paintable(loaded),
-        "picture": picture_axes(obs) is not None,
-        "questions": questions(loaded, obs),
-        "peek": peek(loaded),
+        "picture": picture_axes(sample) is not None,
+        "given": picture_name(loaded),
+        "own_scales": None if paintable(loaded) else own_scales(sample),
+        "strips": strips(loaded),
+        "questions": questions(loaded, full=not missing),
+        "peek": preview(loaded),
         "columns": sorted(set(loaded.extra["header"]), key=loaded.extra["header"].index) if _long(loaded) else [],
         "read_as": {"dims": list(loaded.dims or ()), "value": choice.value} if _long(loaded) else None,
         "chosen": choice.reading,
@@ -73,19 +81,20 @@ def _plain(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1e15 or value != round(value) else f"{value:.3g}"
 
 
-def questions(loaded: Loaded, obs: Observations) -> list[dict[str, Any]]:
+def questions(loaded: Loaded, *, full: bool) -> list[dict[str, Any]]:
     """What may mean missing, to be asked: never guessed."""
+    values = loaded.observed_values()
     out: list[dict[str, Any]] = [
-        {"text": found.question, "set": {"missing_value": found.value}} for found in sentinels(obs.values)
+        {"text": found.question, "set": {"missing_value": found.value}} for found in sentinels(values)
     ]
-    if not paintable(loaded) or obs.nnz < obs.size:
+    if not paintable(loaded) or not full:
         return out
     alpha = loaded.extra.get("alpha")
     if alpha is not None and (alpha == 0).any():
         share = float((alpha == 0).mean())
         out.append({"text": f"{share:.1%} of the pixels are transparent: missing?", "set": {"alpha_missing": True}})
     for word, colour in hole_colours(loaded):
-        share = float(hole(loaded, colour).mean())
+        share = float(pixels_of(loaded, colour).mean())
         out.append({"text": f"{share:.1%} of the pixels are pure {word}: missing?", "mask": word})
     return out
 
@@ -98,29 +107,34 @@ def hole_colours(loaded: Loaded) -> list[tuple[str, int]]:
 
 
 def _stands_out(loaded: Loaded, colour: int) -> bool:
-    exact = hole(loaded, colour)
-    assert loaded.values is not None
-    away = np.abs(loaded.values.astype(np.int16) - colour)
-    nearly = (away.max(axis=2) if away.ndim == 3 else away) <= NEARLY
+    away = _distance(loaded, colour)
+    exact, nearly = np.count_nonzero(away == 0), np.count_nonzero(away <= NEARLY)
     low, high = HOLE_SHARE
-    return low <= exact.mean() <= high and exact.sum() > HOLE_SPIKE * (nearly.sum() - exact.sum())
+    return bool(low <= exact / away.size <= high and exact > HOLE_SPIKE * (nearly - exact))
 
 
-def hole(loaded: Loaded, colour: int) -> NDArray[np.bool_]:
-    """The pixels that have this value in all channels, (H, W)."""
+def _distance(loaded: Loaded, colour: int) -> NDArray[np.uint8]:
+    """How far the furthest channel of each pixel of an 8-bit picture is from black or white, (H, W)."""
     assert loaded.values is not None
-    same = loaded.values == colour
-    return same.all(axis=2) if same.ndim == 3 else same
+    channels = loaded.values.reshape(*loaded.shape[:2], -1)
+    furthest = np.maximum if colour == 0 else np.minimum
+    out = functools.reduce(furthest, (channels[..., c] for c in range(channels.shape[2])))
+    return np.asarray(out if colour == 0 else 255 - out)
 
 
-def write_hole_mask(loaded: Loaded, colour: int, path: Path) -> None:
+def pixels_of(loaded: Loaded, colour: int) -> NDArray[np.bool_]:
+    """The pixels that have this value in all channels, (H, W)."""
+    return _distance(loaded, colour) == 0
+
+
+def write_colour_mask(loaded: Loaded, colour: int, path: Path) -> None:
     """A mask of a hole's colour as a picture: black = missing."""
     from PIL import Image
 
-    Image.fromarray(np.where(hole(loaded, colour), 0, 255).astype(np.uint8)).save(path)
+    Image.fromarray(np.where(pixels_of(loaded, colour), 0, 255).astype(np.uint8)).save(path)
 
 
-def peek(loaded: Loaded) -> dict[str, Any] | None:
+def preview(loaded: Loaded) -> dict[str, Any] | None:
     """The first rows of a matrix: labels, and cells of which None is missing."""
     if len(loaded.shape) != 2 or loaded.values is None or loaded.extra.get("axes"):
         return None
@@ -147,28 +161,68 @@ def _marks(labels: list[Any]) -> list[str]:
     return [short(x) for x in words(at)] if at.dtype.kind == "U" else words(at)
 
 
-def drawn(obs: Observations, loaded: Loaded) -> NDArray[np.uint8]:
-    """The data as a picture, (h, w, 3): a photograph as it is with its holes in grey, anything else as a heat map."""
-    if paintable(loaded):
-        assert loaded.values is not None
-        step = -(-max(loaded.shape[:2]) // SIDE)
-        thin = (slice(None, None, step),) * 2 + (slice(3),) * (len(loaded.shape) - 2)
-        return to_rgb(loaded.values[thin], observed_range(obs), ~loaded.observed()[thin])
+def own_scales(obs: Observations) -> str | None:
+    """The dimension along which each slice of the heat map has a scale of its own."""
+    mode = unit_mode(obs) if obs.size <= LARGEST_SHOWN else None
+    return None if mode is None else obs.dims[mode]
+
+
+def strips(loaded: Loaded) -> list[str]:
+    """The names of the few columns of a table, which its heat map shows as strips one below the other."""
+    if len(loaded.shape) != 2 or not loaded.labels or not is_lying(loaded.shape) or loaded.shape[1] > MOST_STRIPS:
+        return []
+    return _marks(list(loaded.labels.get(dim_names(loaded)[1], [])))
+
+
+def is_lying(shape: Sequence[int]) -> bool:
+    """Is a heat map of this shape turned, so that its longer side lies?"""
+    return shape[0] > 1.5 * shape[1]
+
+
+def picture_name(loaded: Loaded) -> str:
+    """The file that the data are drawn into: JPEG for large photographs, which is ten times as quick."""
+    return "given.jpg" if paintable(loaded) and math.prod(loaded.shape[:2]) > LARGEST_PNG else "given.png"
+
+
+def draw_photograph(loaded: Loaded, limits: tuple[float, float]) -> NDArray[np.uint8]:
+    """The photograph as it is, (h, w, 3), with its holes in grey; a very large one smaller."""
+    assert loaded.values is not None
+    step = -(-max(loaded.shape[:2]) // SIDE)
+    thin = (slice(None, None, step),) * 2 + (slice(3),) * (len(loaded.shape) - 2)
+    values = loaded.values[thin]
+    if loaded.mask is None and values.dtype == np.uint8 and values.shape[2:] == (3,):
+        return values
+    return to_rgb(values, limits, ~loaded.observed()[thin])
+
+
+def draw_heat_map(obs: Observations) -> NDArray[np.uint8]:
+    """The data as colours, (h, w, 3)."""
     if obs.size > min(DENSE_LIMIT, LARGEST_SHOWN):
         return np.full((8, 8, 3), 196, dtype=np.uint8)
     blank = Filled(np.full(obs.shape, float(obs.values.mean())))
     rgb = thumbnails(Completion(obs, "none", Status.NOTHING_MISSING, History(), blank))[0][1]
-    return broad(rgb)
+    return stretch(rgb, turned=is_lying(obs.shape if obs.ndim == 2 else rgb.shape))
 
 
-def broad(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def stretch(rgb: NDArray[np.uint8], *, turned: bool) -> NDArray[np.uint8]:
     """A heat map in a form that fills its place: lying if it is long, entries as large as there is room for."""
-    if rgb.shape[0] > 1.5 * rgb.shape[1]:
+    if turned:
         rgb = rgb.swapaxes(0, 1)
     height, width = rgb.shape[:2]
     times = max(1, round(WIDE / width))
     tall = max(1, round(min(max(times, LOW / height), WIDE / 2 / height)))
     return np.ascontiguousarray(rgb.repeat(tall, axis=0).repeat(times, axis=1))
+
+
+def slice_means(obs: Observations) -> Array:
+    """The overall mean and how far the mean of each slice is from it, added up, within the range of the data."""
+    values = obs.values.astype(np.float64)
+    X = np.full(obs.shape, values.mean())
+    for n, size in enumerate(obs.shape):
+        total = np.bincount(obs.indices[:, n], values - values.mean(), minlength=size)
+        known = np.bincount(obs.indices[:, n], minlength=size)
+        X += (total / np.maximum(known, 1)).reshape([-1 if k == n else 1 for k in range(X.ndim)])
+    return np.clip(X, values.min(), values.max())
 
 
 def details(done: Completion, loaded: Loaded) -> str:

@@ -1,12 +1,13 @@
-"""Who may talk to the server: this computer's own browser, from the page whose address was printed."""
+"""Access to the server: only this computer's own browser, from the page whose address was printed."""
 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Collection
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # Nothing is fetched from elsewhere, nothing is sent elsewhere, and no other page may show this one in a frame. Styles
@@ -25,11 +26,20 @@ HEADERS = {
 }
 
 
-class Guard:
-    """Refuses every request without the token, or from a page that is not ours; and has nothing cached or framed."""
+CODE_LIFETIME = 300.0  # seconds in which the browser must have started
 
-    def __init__(self, app: ASGIApp, *, token: str, hosts: Collection[str]) -> None:
+
+class Guard:
+    """Refuses every request without the token or from another page, and forbids caching and framing.
+
+    The token is in the path, so that the browser sends neither it nor the visitor's cookie to servers at other ports.
+    Other users of this computer can read the command line that opens the browser: it holds a code instead, which the
+    first request exchanges for the address with the token.
+    """
+
+    def __init__(self, app: ASGIApp, *, token: str, hosts: Collection[str], code: str | None = None) -> None:
         self.app, self.token, self.hosts = app, token, frozenset(hosts)
+        self._code, self._until = code, time.monotonic() + CODE_LIFETIME
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -41,26 +51,44 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        why = self.refusal(scope)
-        if why is None:
+        refusal = self.refusal(scope)
+        if refusal is None:
             await self.app(scope, receive, with_headers)
         elif scope["type"] == "http":
-            await PlainTextResponse(why + "\n", 403)(scope, receive, with_headers)
+            await refusal(scope, receive, with_headers)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def refusal(self, scope: Scope) -> str | None:
-        """Why a request is refused, or None."""
+    def refusal(self, scope: Scope) -> Response | None:
+        """The response to a request that may not pass, or None."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self.hosts:  # a foreign name that was made to point here
-            return "This server answers to its own address only."
+            return refuse_access("This server answers to its own address only.")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in {f"http://{host}" for host in self.hosts}:
-            return "Requests of other pages are refused."
+            return refuse_access("Requests of other pages are refused.")
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
-            return "Requests of other pages are refused."
-        given = scope["path"].split("/")[1] if scope["path"].startswith("/") else ""
-        if not secrets.compare_digest(given.encode(), self.token.encode()):
-            return "The address lacks its key: use the one that `tensorfill app` printed."
-        return None
+            return refuse_access("Requests of other pages are refused.")
+        path = scope["path"].split("/")
+        given = path[1] if len(path) > 1 else ""
+        if secrets.compare_digest(given.encode(), self.token.encode()):
+            return None
+        if given == "open" and len(path) == 3 and scope.get("method") == "GET":
+            return self._exchange(path[2])
+        return refuse_access("The address lacks its key: use the one that `tensorfill app` printed.")
+
+    def _exchange(self, given: str) -> Response:
+        """Redirect to the page, once, for the right code."""
+        code = self._code
+        if code is None or not secrets.compare_digest(given.encode(), code.encode()) or time.monotonic() > self._until:
+            return refuse_access(
+                "This link works once, for a few minutes: use the address that `tensorfill app` printed."
+            )
+        self._code = None
+        return RedirectResponse(f"/{self.token}/", 303)
+
+
+def refuse_access(sentence: str) -> Response:
+    """Answer with status 403."""
+    return PlainTextResponse(sentence + "\n", 403)

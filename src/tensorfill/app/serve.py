@@ -1,15 +1,16 @@
-"""Start the server: an address with a key, on this computer alone, until Ctrl-C."""
+"""Start the server on this computer alone, until Ctrl-C."""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
+import signal
 import socket
 import threading
 import webbrowser
 from dataclasses import dataclass
 
-from tensorfill.data.optional import attempt_import
+from tensorfill.io.optional import attempt_import
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, OK, UserError, as_user_error
 
 LOOPBACK = "127.0.0.1"
@@ -32,17 +33,17 @@ class App:
         with as_user_error(BAD_DATA):
             for module in ("starlette", "uvicorn"):
                 attempt_import(module, "the page in the browser", "app")
-        sock = listening(self.port)
+        sock = listen(self.port)
         token = secrets.token_urlsafe(18)
         address = f"http://{LOOPBACK}:{sock.getsockname()[1]}/{token}/"
         print(f"tensorfill app: {address}")
-        print("It is for this computer alone, and nothing leaves it. Ctrl-C ends it.", flush=True)
-        serve(sock, token, then=None if self.no_open else address)
+        print("Only this computer can reach it, and no data leave it. Press Ctrl-C to stop.", flush=True)
+        serve(sock, token, open_browser=not self.no_open)
         return OK
 
 
-def listening(port: int | None) -> socket.socket:
-    """A socket on loopback, at this port; without one at the usual, or any that is free."""
+def listen(port: int | None) -> socket.socket:
+    """Open a socket on loopback at this port; without one at the usual port, or any that is free."""
     for wanted in (port,) if port is not None else (USUAL, 0):
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -63,17 +64,28 @@ def hosts(port: int) -> set[str]:
     return {f"{name}:{port}" for name in (LOOPBACK, "localhost", "[::1]")}
 
 
-def serve(sock: socket.socket, token: str, *, then: str | None) -> None:
-    """Serve until Ctrl-C; `then` is the address to open in the browser."""
+def serve(sock: socket.socket, token: str, *, open_browser: bool) -> None:
+    """Serve until Ctrl-C, SIGTERM or SIGHUP (a closed terminal); each of them removes what was uploaded."""
     import uvicorn
 
-    from tensorfill.app.server import build
+    from tensorfill.app.server import create_app
 
-    app = build(token=token, hosts=hosts(sock.getsockname()[1]))
+    port = sock.getsockname()[1]
+    code = secrets.token_urlsafe(18)
     config = uvicorn.Config(
-        app, log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=1, lifespan="on"
+        create_app(token=token, hosts=hosts(port), code=code),
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        lifespan="on",
     )
-    if then is not None:
-        threading.Thread(target=webbrowser.open, args=(then,), daemon=True).start()
-    with contextlib.suppress(KeyboardInterrupt):  # the way to end it
-        uvicorn.Server(config).run(sockets=[sock])
+    server = uvicorn.Server(config)
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none; nohup has it ignored, which stays
+    if hangup is not None and signal.getsignal(hangup) is not signal.SIG_IGN:
+        signal.signal(hangup, server.handle_exit)
+    if open_browser:
+        link = f"http://{LOOPBACK}:{port}/open/{code}"  # others can read command lines: the code works once
+        threading.Thread(target=webbrowser.open, args=(link,), daemon=True).start()
+    with contextlib.suppress(KeyboardInterrupt):  # the usual way to end it
+        server.run(sockets=[sock])

@@ -1,8 +1,8 @@
-"""The child process: reads orders from standard input, one JSON object a line, and answers on standard output.
+"""The worker process: reads calls from standard input, one JSON object a line, and answers on standard output.
 
 The main thread works; a second one listens, so that "stop" is heard during a fit. It arrives there as Ctrl-C does on
-the command line, and with the same effect: the loop of the solvers hands back the best state so far. When the server
-is gone, so is the child.
+the command line, and with the same effect: the loop of the solvers returns the best state so far. When the server
+is gone, so is the worker.
 """
 
 from __future__ import annotations
@@ -17,111 +17,108 @@ import threading
 from types import FrameType
 from typing import IO, Any
 
-from tensorfill.app.desk import Desk
+from tensorfill.app.process import HEADER
+from tensorfill.app.workspace import Workspace
 from tensorfill.terminal import BAD_DATA, UserError, as_user_error
 
-Order = dict[str, Any]
-# {what the server says: the method of Desk that answers}; a run is checked, answered, and then done
-ORDERS = {name: name for name in ("look", "mask", "hole", "formats", "details", "write")} | {"run": "check"}
+# {method that the server calls: method of Workspace}; a run is checked, the call answered, and then it is done
+METHODS = {name: name for name in ("open", "mask", "mask_colour", "details", "write")} | {"run": "check"}
 
 
 class Worker:
-    """Orders in, answers out."""
+    """Calls in, replies and events out."""
 
-    def __init__(self, orders: IO[str], answers: IO[str]) -> None:
-        self.orders, self.answers = orders, answers
-        self.queue: queue.Queue[Order] = queue.Queue()
+    def __init__(self, calls: IO[str], replies: IO[bytes]) -> None:
+        self.calls, self.replies = calls, replies
+        self.queue: queue.Queue[dict[str, Any]] = queue.Queue()
         self.writing = threading.Lock()
         self.stoppable = False
-        self.desk = Desk(self.send)
+        self.workspace = Workspace(self.send)
 
-    def send(self, **message: Any) -> None:
-        """One line to the server."""
+    def send(self, event: str, *, id: int = 0, **values: Any) -> None:
+        """Send one message to the server."""
+        body = json.dumps({"event": event, "id": id, **values}, allow_nan=False).encode()
         with self.writing:
-            self.answers.write(json.dumps(message, allow_nan=False) + "\n")
-            self.answers.flush()
+            self.replies.write(HEADER.pack(len(body)) + body)
+            self.replies.flush()
 
     def listen(self) -> None:
-        """The second thread."""
-        for line in self.orders:
-            order = json.loads(line)
-            if order["do"] != "stop":
-                self.queue.put(order)
+        """Run in the second thread: queue calls, and interrupt a run when told to stop."""
+        for line in self.calls:
+            call = json.loads(line)
+            if call["method"] != "stop":
+                self.queue.put(call)
             elif self.stoppable:
                 self.interrupt()
-        os._exit(0)  # the server is gone: nobody waits for what is being computed
+        os._exit(0)  # the server is gone: nobody waits for a result
 
     def interrupt(self) -> None:
-        """A real signal where there are any, which also ends the main thread's waiting for others."""
+        """Send a real signal where there are any, which also ends the main thread's waiting for others."""
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         else:
             _thread.interrupt_main()
 
-    def interrupted(self, number: int, frame: FrameType | None) -> None:
+    def on_interrupt(self, number: int, frame: FrameType | None) -> None:
         """Only a run can be stopped, and once; Ctrl-C in a terminal is for the server."""
         if self.stoppable:
             self.stoppable = False
             raise KeyboardInterrupt
 
     def work(self) -> None:
-        """The main thread, for ever."""
-        signal.signal(signal.SIGINT, self.interrupted)
+        """Run in the main thread for ever: answer calls in their order."""
+        signal.signal(signal.SIGINT, self.on_interrupt)
         threading.Thread(target=self.listen, daemon=True).start()
         while True:
-            order = self.queue.get()
-            do, number = order.pop("do"), order.pop("number", 0)
-            try:
-                with as_user_error(BAD_DATA):
-                    answer = getattr(self.desk, ORDERS[do])(**order)
-                self.send(**{"is": "answer", "to": number}, **answer)
-            except UserError as error:
-                self.send(
-                    **{
-                        "is": "refused",
-                        "to": number,
-                        "sentence": self.desk.plain(error.sentence),
-                        "more": self.desk.hints(),
-                    }
-                )
-                continue
-            except Exception as error:  # a mistake of ours: said, not hidden, and the child lives on
-                self.send(**{"is": "refused", "to": number, "sentence": mistake(error)})
-                continue
-            if do == "run":
+            call = self.queue.get()
+            if self.answer(**call) and call["method"] == "run":
                 self.fit()
 
+    def answer(self, method: str, id: int, params: dict[str, Any]) -> bool:
+        """Answer one call; False if it was refused."""
+        try:
+            with as_user_error(BAD_DATA):
+                values = getattr(self.workspace, METHODS[method])(**params)
+            self.send("reply", id=id, **values)
+        except UserError as error:
+            self.send("error", id=id, sentence=self.workspace.plain(error.sentence), more=self.workspace.hints(error))
+            return False
+        except Exception as error:  # a mistake of ours: said, not hidden, and the worker lives on
+            self.send("error", id=id, sentence=internal_error(error))
+            return False
+        return True
+
     def fit(self) -> None:
-        """The run that was checked; its news are sent as it goes."""
+        """Do the run that was checked; it sends its progress as it goes."""
         try:
             with as_user_error(BAD_DATA):
                 try:
                     self.stoppable = True
-                    self.desk.fit()
+                    self.workspace.fit()
                     self.stoppable = False
                 except KeyboardInterrupt:
-                    self.desk.fit_in_a_hurry()
-                self.send(**{"is": "done"}, **self.desk.told())
+                    self.workspace.fit_means()
+                self.send("done", **self.workspace.summary())
         except UserError as error:
-            self.send(**{"is": "failed", "sentence": self.desk.plain(error.sentence)})
+            self.send("failed", sentence=self.workspace.plain(error.sentence))
         except Exception as error:
-            self.send(**{"is": "failed", "sentence": mistake(error)})
+            self.send("failed", sentence=internal_error(error))
         finally:
             self.stoppable = False
 
 
-def mistake(error: Exception) -> str:
-    """A sentence for an error that nobody foresaw."""
+def internal_error(error: Exception) -> str:
+    """Describe an error that nobody foresaw."""
     line = (str(error).strip().splitlines() or [""])[0]
-    return f"something went wrong that should not have ({type(error).__name__}: {line})."
+    return f"an internal error occurred ({type(error).__name__}: {line})."
 
 
 def main() -> None:
     """Work until the server is gone. Whatever a library prints goes to standard error."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    worker = Worker(sys.stdin, answers)
-    worker.desk.warm_up()
+    worker = Worker(sys.stdin, replies)
+    worker.workspace.warm_up()
     worker.work()
 
 

@@ -1,1 +1,1 @@
-"""The command line. Only this folder, bench/cli*.py and bench/console.py import typer and rich."""
+"""The command line. Only this folder imports typer and rich."""

@@ -10,17 +10,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tensorfill.blocks.cluster import ClusterError
+from tensorfill.blocks.listed import ENDINGS, check_list, write_at
+from tensorfill.blocks.opening import LARGE
+from tensorfill.blocks.paths import files_of, in_pieces, is_table
+from tensorfill.blocks.pieces import rows_of
 from tensorfill.cli.checks import prior_of
-from tensorfill.cli.outputs import check_free
-from tensorfill.data.checkpoint import CheckpointWarning
-from tensorfill.data.formats.output import naming
+from tensorfill.cli.outputs import check_free, tell
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
-from tensorfill.data.optional import attempt_import
-from tensorfill.data.partitions.cluster import ClusterError
-from tensorfill.data.partitions.listed import ENDINGS, check_list, write_at
-from tensorfill.data.partitions.opening import LARGE
-from tensorfill.data.partitions.paths import files_of, in_pieces, is_table
-from tensorfill.data.partitions.pieces import rows_of
+from tensorfill.io.checkpoint import CheckpointWarning
+from tensorfill.io.formats.output import naming
+from tensorfill.io.optional import attempt_import
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
@@ -30,7 +30,19 @@ if TYPE_CHECKING:
 
 TEXT = 2**27  # bytes of a text file from which on it is read in pieces: some five million lines
 MODEL = ".npz"
-REFUSED = ("mask", "report", "error_bars", "missing_value", "variable", "fold", "time", "max_gap", "horizon", "format")
+REFUSED = (
+    "mask",
+    "save",
+    "report",
+    "error_bars",
+    "missing_value",
+    "variable",
+    "fold",
+    "time",
+    "max_gap",
+    "horizon",
+    "format",
+)
 
 
 def is_large(job: Job) -> bool:
@@ -67,7 +79,7 @@ def run(job: Job, settings: dict[str, Any]) -> int:
                 notes = [*notes, f"{rows:,} answers are in {target}"]
             elif not job.out.lower().endswith(MODEL):
                 _write_all(done, job.out)
-    job.tell(done, notes)
+    tell(job, done, notes)
     return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
 
@@ -86,6 +98,8 @@ def _check(job: Job) -> str:
     if job.at is not None:
         target = job.out[: -len(MODEL)] + ".at" + Path(job.at).suffix if is_model else job.out
         check_list(job.at, target)
+        if target != job.out:
+            job.check_overwriting(answers=target)
         if not os.path.exists(job.at):
             msg = f"cannot read {job.at}: there is no such file."
             raise UserError(msg, BAD_DATA)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from tensorfill.api import EFFORTS
-from tensorfill.choose.defaults import prior_for
-from tensorfill.data.files import FileError, Loaded
-from tensorfill.data.formats.cells import WHOLE
-from tensorfill.data.formats.long import dim_names
 from tensorfill.data.observations import Observations
-from tensorfill.numerical import PRIORS
-from tensorfill.numerical.base import NumericalPrior
+from tensorfill.io.files import FileError, Loaded
+from tensorfill.io.formats.cells import WHOLE
+from tensorfill.io.formats.long import dim_names
+from tensorfill.methods.defaults import prior_for
+from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.registry import did_you_mean
 from tensorfill.terminal import BAD_USAGE, UserError
 
@@ -51,16 +50,6 @@ def mode_and_weight(text: str) -> tuple[int | str, float]:
         msg = f"--smooth must be MODE=RHO with RHO >= 0, e.g. row=10 or 0=10; got {text!r}."
         raise UserError(msg, BAD_USAGE)
     return (int(name) if name.lstrip("-").isdigit() else name), weight
-
-
-def mode_and_units(text: str) -> dict[int | str, Any]:
-    """`time=day,hour`, or `time=24` for so many steps."""
-    name, sign, into = text.partition("=")
-    if not sign or not name or not into:
-        msg = f"--fold must be DIMENSION=UNIT,UNIT, e.g. time=day,hour, or DIMENSION=STEPS; got {text!r}."
-        raise UserError(msg, BAD_USAGE)
-    key = int(name) if name.isdigit() else name
-    return {key: int(into) if into.isdigit() else tuple(part.strip() for part in into.split(","))}
 
 
 def number_or_text(text: str) -> float | str:

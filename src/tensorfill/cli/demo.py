@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tensorfill.api import complete
 from tensorfill.cli.checks import check_effort, check_numbers
-from tensorfill.cli.progress import Progress, planned
-from tensorfill.data.atomic import overwritten, refuse_obstacle, replacing
-from tensorfill.data.convert import observe
-from tensorfill.data.formats.output import naming
+from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.masks import random_entries
 from tensorfill.data.samples import photograph
+from tensorfill.io.atomic import find_overwritten, refuse_obstacle, replacing
+from tensorfill.io.formats.output import naming
+from tensorfill.io.observe import observe
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.show.view import psnr
@@ -42,7 +42,7 @@ class Demo:
             msg = f"--missing must be a percentage from 0 up to, but not including, 100; got {self.missing:g}."
             raise UserError(msg, BAD_USAGE)
         check_effort(self.effort)
-        if clash := overwritten({"-o": self.out, "--report": self.report}, {}):
+        if clash := find_overwritten({"-o": self.out, "--report": self.report}, {}):
             raise UserError(clash, BAD_USAGE)
         truth = photograph()
         mask = random_entries(truth.shape, self.missing / 100, self.seed)
@@ -54,7 +54,7 @@ class Demo:
                         Path(path).parent.mkdir(parents=True, exist_ok=True)
             obs = observe(truth, mask, dims=("row", "column", "channel"))
             method = "auto" if self.effort == "normal" else f"auto-{self.effort}"
-            total = planned(method, {}, self.max_iter)
+            total = plan_iterations(method, {}, self.max_iter)
             with Progress("completing a photograph", total, limit=self.seconds, show=not self.quiet) as progress:
                 done = self._fit(obs, progress)
             ratio = psnr(done.estimate, truth, mask)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,29 +12,27 @@ from typing import Any
 import numpy as np
 
 from tensorfill.api import complete, settings_of
-from tensorfill.cli import blocks
+from tensorfill.cli import blocks, mixed
 from tensorfill.cli.checks import (
     check_effort,
     check_numbers,
     coordinates,
-    mode_and_units,
     mode_and_weight,
     number_or_text,
     prior_of,
 )
-from tensorfill.cli.outputs import check_outputs
-from tensorfill.cli.progress import Progress, planned
-from tensorfill.data.atomic import overwritten
-from tensorfill.data.checkpoint import CheckpointWarning
-from tensorfill.data.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
-from tensorfill.data.fold import fold_of, suggestion
-from tensorfill.data.formats.opening import choose_out
-from tensorfill.data.formats.output import naming
-from tensorfill.data.horizon import extended, extended_file
-from tensorfill.data.memory import limited
+from tensorfill.cli.outputs import check_outputs, tell, write_report
+from tensorfill.cli.progress import Progress, plan_iterations
+from tensorfill.data.fold import suggestion
+from tensorfill.data.memory import limit_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import sentinels, warn_of_sentinels
-from tensorfill.data.timeaxis import check_steps, time_modes
+from tensorfill.io.atomic import find_overwritten, obstacle
+from tensorfill.io.checkpoint import CheckpointWarning, refuse_foreign
+from tensorfill.io.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
+from tensorfill.io.formats.opening import choose_out
+from tensorfill.io.formats.output import naming
+from tensorfill.io.timeplan import parse_fold, plan_time
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import numbers, write_bars
@@ -57,6 +53,7 @@ class Job:
     model: str | None = None
     rank: int | tuple[int, ...] | None = None
     smooth: tuple[str, ...] = ()
+    texture: str | None = None
     method: str = "auto"
     effort: str = "normal"
     seed: int = 0
@@ -73,9 +70,11 @@ class Job:
     fold: str | None = None
     time: str | None = None
     max_gap: int | None = None
+    fill_unseen: bool = False
     horizon: int | None = None
     max_memory: str | None = None
     scheduler: str | None = None
+    save: str | None = None
     checkpoint: str | None = None
     resume: bool = False
     max_iter: int | None = None
@@ -88,51 +87,53 @@ class Job:
         """Do it; returns the exit code."""
         with ExitStack() as stack:
             with as_user_error(BAD_USAGE):  # not around the run: a reader that goes away is no mistake
-                stack.enter_context(limited(self.max_memory))
+                stack.enter_context(limit_memory(self.max_memory))
             return self._run()
 
     def _run(self) -> int:
         with as_user_error(BAD_USAGE):
             settings = self.settings()
-            fold: Any = None if self.fold is None else mode_and_units(self.fold)
+            fold: Any = None if self.fold is None else parse_fold(self.fold)
         with as_user_error(BAD_DATA):
             large = blocks.is_large(self)
         if large:
             return blocks.run(self, settings)
+        with as_user_error(BAD_DATA):
+            table = mixed.table_of(self)
+        if table is not None:
+            return mixed.run(self, table, settings)
         with as_user_error(BAD_DATA), noting(FileWarning, DataWarning) as notes:
             loaded = self.load()
             obs = loaded.observations()
             warn_of_sentinels(obs)
-            if self.unrounded or self.max_gap is not None:  # what is left empty is NaN
+            if self.unrounded:
                 loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
         with as_user_error(BAD_USAGE):
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
             if self.prior is not None:
                 settings["prior"] = prior_of(self.prior, obs)
-            when, whole = self.when(obs, loaded), obs
-            if self.horizon is not None:
-                loaded = extended_file(loaded, when["time"][0], self.horizon)
-                whole = extended(obs, when["time"][0], self.horizon)
-            if fold is not None:
-                fold = fold_of(whole, fold, loaded.labels or {})
+            plan = plan_time(loaded, obs, time=self.time, max_gap=self.max_gap, horizon=self.horizon, fold=fold)
+            loaded = plan.output
         with as_user_error(BAD_DATA):
             indices = self.places(loaded)
-            check_outputs(self, loaded, whole, indices)
-            self.check_gaps(whole)
+            check_outputs(self, loaded, plan.obs, indices)
+            self.check_gaps(plan.obs)
             with noting(DataWarning, CheckpointWarning) as warned:
                 name = "standard input" if self.source == "-" else Path(self.source).name
                 bars = None if self.error_bars is None else LEVEL
-                expected = planned(self.method_name, settings, self.max_iter)
-                done = self.fit(obs, name, expected, fold=fold, error_bars=bars, **settings, **when)
+                fill = self.fill_unseen or choose_out(self.out, loaded, self.out_format).whole
+                expected = plan_iterations(self.method_name, settings, self.max_iter)
+                done = self.fit(obs, name, expected, error_bars=bars, fill_unseen=fill, **settings, **plan.settings)
             self.write(done, loaded, indices)
+            self.save_run(done)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
             helps = "" if self.fold is not None else suggestion(obs, loaded.labels or {})
             notes = [*loaded.notes, *notes, *warned, *self.notes(loaded), *([helps] if helps else [])]
             if self.report is not None:
-                notes += self.write_report(done, loaded, notes)
-        self.tell(done, notes)
+                notes += write_report(self, done, loaded, notes)
+        tell(self, done, notes)
         return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
     # --- before -------------------------------------------------------------------------------------------------
@@ -144,10 +145,7 @@ class Job:
     def settings(self) -> dict[str, Any]:
         """The settings of the method that were given; refuses what does not go together."""
         self._check_streams()
-        outputs = {"-o": self.out, "--report": self.report, "--error-bars": self.error_bars}
-        inputs = {"the input": self.source, "the mask": self.mask, "the list of --at": self.at}
-        if clash := overwritten({**outputs, "--checkpoint": self.checkpoint}, inputs):
-            raise UserError(clash, BAD_USAGE)
+        self.check_overwriting()
         check_effort(self.effort)
         if self.resume and self.checkpoint is None:
             msg = "--resume needs --checkpoint F, the file to go on from."
@@ -163,6 +161,7 @@ class Job:
         smooth = dict(mode_and_weight(text) for text in self.smooth)
         prior = None if self.prior is None else prior_of(self.prior)
         given = {"prior": prior, "model": self.model, "rank": self.rank, "smooth": smooth or None}
+        given["texture"] = self.texture
         settings = {k: v for k, v in given.items() if v is not None}
         for key in settings:
             if key not in known:
@@ -171,6 +170,22 @@ class Job:
                 raise UserError(msg, BAD_USAGE)
         cls(**settings)
         return settings
+
+    def check_overwriting(self, **more: str) -> None:
+        """Refuse to write over what is read, or twice to one file; `more` are outputs that follow from others."""
+        outputs = {
+            "-o": self.out,
+            "--report": self.report,
+            "--error-bars": self.error_bars,
+            "--save": self.save,
+            **more,
+        }
+        inputs = {"the input": self.source, "the mask": self.mask, "the list of --at": self.at}
+        if clash := find_overwritten({**outputs, "--checkpoint": self.checkpoint}, inputs):
+            raise UserError(clash, BAD_USAGE)
+        if self.checkpoint is not None and not obstacle(self.checkpoint):
+            with as_user_error(BAD_DATA):
+                refuse_foreign(self.checkpoint)
 
     def _check_streams(self) -> None:
         if self.out == "-" and self.as_json:
@@ -206,17 +221,6 @@ class Job:
             msg = f"{self.mask} leaves no known entry of {self.source}."
             raise UserError(msg, BAD_DATA)
         return masked
-
-    def when(self, obs: Observations, loaded: Loaded) -> dict[str, Any]:
-        """What was asked about time, the modes by number: time, max_gap and horizon of `complete`."""
-        asked = {"max_gap": self.max_gap, "horizon": self.horizon}
-        given = {name: check_steps(f"--{name.replace('_', '-')}", n) for name, n in asked.items() if n is not None}
-        if self.time is None and not given:
-            return {}
-        names = None if self.time is None else [d.strip() for d in self.time.split(",")]
-        keys = None if names is None else [int(d) if d.isdigit() and d not in obs.dims else d for d in names]
-        wanted = "--max-gap" if self.max_gap is not None else "--horizon"
-        return {"time": time_modes(obs, keys, wanted, loaded.labels or {}), **given}
 
     @property
     def _format_is_for_input(self) -> bool:
@@ -292,46 +296,13 @@ class Job:
             values[done.unfilled[tuple(indices.T)]] = np.nan
         write(self.out, values, loaded, format=self.out_format, indices=indices)
 
+    def save_run(self, done: Completion) -> None:
+        """Save the run itself, where that was asked for."""
+        if self.save is not None:
+            with naming(self.save, "write"):
+                done.save(self.save)
+
     def notes(self, loaded: Loaded) -> list[str]:
         """What the user should know about the file that was written."""
         kind = choose_out(self.out, loaded, self.out_format)
         return [kind.note] if kind.note else []
-
-    def write_report(self, done: Completion, loaded: Loaded, notes: Sequence[str]) -> list[str]:
-        """Write it; returns what to tell where it cannot be drawn: the answer, which is written, is what was asked."""
-        from tensorfill.show.report import write_report
-
-        assert self.report is not None
-        name = "standard input" if self.source == "-" else Path(self.source).name
-        with naming(self.report, "write"):
-            try:
-                write_report(done, self.report, command=self.command, title=name, labels=loaded.labels, notes=notes)
-            except (OSError, MemoryError):
-                raise
-            except Exception as error:  # whatever a drawing library meets in labels and numbers
-                line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-                print(f"tensorfill: the report could not be drawn ({line}); the answer is written.", file=sys.stderr)
-                return [f"the report could not be drawn ({line})"]
-        return []
-
-    def tell(self, done: Completion, notes: Sequence[str]) -> None:
-        """The summary: for machines, for people on a terminal, or nothing."""
-        if done.status is Status.INTERRUPTED:
-            print(f"tensorfill: interrupted; the best so far is in {self._out_name}.", file=sys.stderr)
-        if self.as_json:
-            from tensorfill import __version__
-            from tensorfill.show.summary import facts
-
-            where = {"input": self.source, "output": self.out, "report": self.report, "error_bars": self.error_bars}
-            print(json.dumps({**facts(done), **where, "notes": list(notes), "version": __version__}, indent=2))
-        elif not self.quiet and self.out != "-" and sys.stdout.isatty():
-            from tensorfill.cli.show import lines_about, summary
-
-            lines = [*lines_about(done), *(("note", note) for note in notes), ("written", self._out_name)]
-            more = {"error bars": self.error_bars, "report": self.report}
-            lines += [(word, path) for word, path in more.items() if path is not None]
-            summary(f"{self.source} → {self.out}", lines, good=done.status.ok)
-
-    @property
-    def _out_name(self) -> str:
-        return "standard output" if self.out == "-" else self.out

@@ -29,13 +29,12 @@ def first_line(cls: type[Any]) -> str:
 
 def rows(what: What) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """(column names, one row for each)."""
-    from tensorfill.choose.candidates import CANDIDATES
-    from tensorfill.data.files import FORMATS
-    from tensorfill.interelement import INTERELEMENT
+    from tensorfill.interelement.base import INTERELEMENT
+    from tensorfill.io.files import FORMATS
     from tensorfill.methods import METHODS
     from tensorfill.models import MODELS
-    from tensorfill.numerical import PRIORS
-    from tensorfill.solvers import SOLVERS
+    from tensorfill.numerical.base import PRIORS
+    from tensorfill.solvers.base import SOLVERS
 
     if what is What.priors:
         return ("prior", "for", "data"), [(n, first_line(c), c().t_domain.phrase) for n, c in PRIORS.items()]
@@ -50,7 +49,9 @@ def rows(what: What) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     if what is What.models:
         return ("model", "what", "rank"), [(n, first_line(c), c.ranks_are) for n, c in MODELS.items()]
     if what is What.candidates:
-        return ("candidate", "how", "assumes"), [(n, first_line(c), c.assumes) for n, c in CANDIDATES.items()]
+        return ("candidate", "how", "assumes"), [
+            (n, first_line(c), c.assumes) for n, c in METHODS.items() if c.competes
+        ]
     return ("format", "endings", "what"), [(n, " ".join(c.endings), c.description) for n, c in FORMATS.items()]
 
 

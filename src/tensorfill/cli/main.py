@@ -7,14 +7,54 @@ import os
 import shlex
 import sys
 from contextlib import suppress
+from importlib.metadata import entry_points
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 from tensorfill import __version__
-from tensorfill.bench.cli import app as bench_app
 from tensorfill.cli.lists import What
-from tensorfill.terminal import BAD_USAGE, INTERRUPTED, UserError, ended, stoppable
+from tensorfill.cli.options import (
+    AlphaMissing,
+    AsJson,
+    At,
+    Checkpoint,
+    Dims,
+    Effort,
+    ErrorBars,
+    FillUnseen,
+    Folding,
+    FormatName,
+    Horizon,
+    Mask,
+    MaxGap,
+    MaxIter,
+    MaxMemory,
+    MethodName,
+    MissingValue,
+    ModelName,
+    Out,
+    Prior,
+    Quiet,
+    Rank,
+    Report,
+    Resume,
+    Save,
+    Scheduler,
+    Seconds,
+    Seed,
+    Smooth,
+    Source,
+    Texture,
+    Time,
+    Unrounded,
+    Value,
+    Variable,
+    real,
+    whole,
+)
+from tensorfill.cli.plugins import GROUP, add_commands
+from tensorfill.terminal import BAD_USAGE, INTERRUPTED, UserError, exit_code, stoppable
 
 SIGNALLED = 128  # exit codes above are this and the number of a signal
 
@@ -26,7 +66,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: half as long, and quicker
     invoke_without_command=True,
 )
-app.add_typer(bench_app, name="bench")
+add_commands(app, entry_points(group=GROUP))
 
 
 def _version(wanted: bool) -> None:
@@ -60,73 +100,7 @@ def _run(job: Any) -> NoReturn:
     raise typer.Exit(code)
 
 
-def whole(text: str) -> int:
-    """A whole number; the sentence goes on from the name of the option."""
-    try:
-        return int(text)
-    except ValueError as error:
-        msg = f"must be a whole number, like 10; got {text!r}."
-        raise typer.BadParameter(msg) from error
-
-
-def ranks(text: str) -> Any:
-    """A whole number, or several: 8,8,3."""
-    numbers = [whole(part.strip()) for part in text.split(",")] if "," in text else whole(text)
-    return tuple(numbers) if isinstance(numbers, list) else numbers
-
-
-def real(text: str) -> float:
-    """A number; the sentence goes on from the name of the option."""
-    try:
-        return float(text)
-    except ValueError as error:
-        msg = f"must be a number, like 2.5; got {text!r}."
-        raise typer.BadParameter(msg) from error
-
-
-# Options that more than one command has, or that are long
-Seed = Annotated[
-    int, typer.Option(metavar="S", parser=whole, help="Seed of everything random: same seed, same answer.")
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(metavar="A", help="Keep the data with the workers of this Dask scheduler: its address or file."),
-]
-Effort = Annotated[
-    str,
-    typer.Option(metavar="quick|normal|best", help="How much is tried: quick for a look, best takes longest."),
-]
-Folding = Annotated[
-    str | None,
-    typer.Option(
-        metavar="D=u,v",
-        help="Split a dimension of dates into several for the fit: time=day,hour; or every 24 steps: t=24.",
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(metavar="a,b", help="Dimensions that are one time axis, from the outer to the inner: day,hour."),
-]
-MaxGap = Annotated[
-    int | None, typer.Option(metavar="N", parser=whole, help="Leave gaps of more than N steps along time unfilled.")
-]
-Horizon = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Predict N steps after the last, too.")]
-MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after N iterations.")]
-Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after S seconds.")]
-Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary.")]
-ErrorBars = Annotated[
-    str | None,
-    typer.Option(metavar="F", help="Also write how far off each filled entry may be: 90 % are nearer. Twice the time."),
-]
-Smooth = Annotated[
-    list[str],
-    typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
-
-
-def _asked(context: typer.Context) -> dict[str, Any]:
+def _read_options(context: typer.Context) -> dict[str, Any]:
     """What was typed, by the names of the command's parameters, which are the fields of its job; and the command."""
     given = {k: tuple(v) if isinstance(v, list) else v for k, v in context.params.items()}
     return {**given, "command": shlex.join(["tensorfill", *sys.argv[1:]])}
@@ -135,65 +109,37 @@ def _asked(context: typer.Context) -> dict[str, Any]:
 @app.command()
 def complete(
     context: typer.Context,
-    source: Annotated[str, typer.Argument(metavar="IN", help="File, or 'parts/*.parquet'; - for standard input.")],
-    out: Annotated[
-        str,
-        typer.Option(
-            "--out", "-o", metavar="OUT", help="File to write; its ending says the format. - for standard output."
-        ),
-    ],
-    mask: Annotated[
-        str | None, typer.Option(metavar="F", help="Picture or array: zero (black) = missing, else (white) = known.")
-    ] = None,
-    prior: Annotated[
-        str | None,
-        typer.Option(metavar="P", help="What kind of numbers these are, e.g. poisson, binomial(4); see: list priors."),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="M", help="Low-rank form: cp, tucker, tt, tr or tubal; see: list models.")
-    ] = None,
-    rank: Annotated[
-        str | None, typer.Option(metavar="R", parser=ranks, help="Rank of the model; 8,8,3 where it has several.")
-    ] = None,
+    source: Source,
+    out: Out,
+    mask: Mask = None,
+    prior: Prior = None,
+    model: ModelName = None,
+    rank: Rank = None,
     smooth: Smooth = [],  # noqa: B006  typer's form of an option that may be repeated; never changed
-    method: Annotated[str, typer.Option(metavar="M", help="Which method; see: list methods.")] = "auto",
+    texture: Texture = None,
+    method: MethodName = "auto",
     effort: Effort = "normal",
     seed: Seed = 0,
     report: Report = None,
     error_bars: ErrorBars = None,
-    unrounded: Annotated[
-        bool,
-        typer.Option("--unrounded", help="Do not round, also where the data are whole numbers."),
-    ] = False,
-    missing_value: Annotated[
-        str | None,
-        typer.Option(metavar="V", help="Missing besides NaN: a number, e.g. -999; in tables also a text."),
-    ] = None,
-    dims: Annotated[
-        str | None, typer.Option(metavar="a,b,c", help="Table: its dimension columns. Array: names of its modes.")
-    ] = None,
-    value: Annotated[str | None, typer.Option(metavar="v", help="Table: its value column.")] = None,
-    variable: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which array of a file with several (.npz .mat .nc .zarr).")
-    ] = None,
-    alpha_missing: Annotated[bool, typer.Option("--alpha-missing", help="Transparent pixels are missing.")] = False,
-    format: Annotated[
-        str | None,
-        typer.Option(metavar="F", help="Format, where a file name does not say it; see: list formats."),
-    ] = None,
-    at: Annotated[
-        str | None, typer.Option(metavar="F", help="Write only the entries listed there (.tns, or a table like IN).")
-    ] = None,
+    unrounded: Unrounded = False,
+    missing_value: MissingValue = None,
+    dims: Dims = None,
+    value: Value = None,
+    variable: Variable = None,
+    alpha_missing: AlphaMissing = False,
+    format: FormatName = None,
+    at: At = None,
     fold: Folding = None,
     time: Time = None,
     max_gap: MaxGap = None,
+    fill_unseen: FillUnseen = False,
     horizon: Horizon = None,
-    max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Most memory to take, e.g. 4GB; by default half of what is free.")
-    ] = None,
+    max_memory: MaxMemory = None,
     scheduler: Scheduler = None,
-    checkpoint: Annotated[str | None, typer.Option(metavar="F", help="Save the run to this file as it goes.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    save: Save = None,
+    checkpoint: Checkpoint = None,
+    resume: Resume = False,
     max_iter: MaxIter = None,
     seconds: Seconds = None,
     quiet: Quiet = False,
@@ -205,7 +151,23 @@ def complete(
     """
     from tensorfill.cli.job import Job
 
-    _run(Job(**_asked(context)))
+    _run(Job(**_read_options(context)))
+
+
+@app.command()
+def extend(
+    context: typer.Context,
+    run_file: Annotated[
+        str, typer.Argument(metavar="RUN.npz", help="A run saved by complete --save, or Completion.save.")
+    ],
+    source: Annotated[str, typer.Argument(metavar="NEW", help="A table of new rows, with the columns of the first.")],
+    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="File to write; its ending says the format.")],
+    quiet: Quiet = False,
+) -> None:
+    """Fill rows that arrived later, by a run on others: no fit, no waiting."""
+    from tensorfill.cli.mixed import Extend
+
+    _run(Extend(**_read_options(context)))
 
 
 @app.command()
@@ -224,7 +186,7 @@ def demo(
     """Complete a photograph most of which is missing, and show what came out."""
     from tensorfill.cli.demo import Demo
 
-    _run(Demo(**_asked(context)))
+    _run(Demo(**_read_options(context)))
 
 
 @app.command("app")
@@ -241,7 +203,7 @@ def app_(
     """Serve a page on this computer: drop a file, paint a mask, watch, compare, download."""
     from tensorfill.app.serve import App
 
-    _run(App(**_asked(context)))
+    _run(App(**_read_options(context)))
 
 
 @app.command("list")
@@ -275,8 +237,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  for as long as the process lives
     code = INTERRUPTED
     with suppress(KeyboardInterrupt), stoppable():  # of a signal in the moment before or after what it could stop
-        code = _called(arguments)
-    code = ended(code)
+        code = _call(arguments)
+    code = exit_code(code)
     if arguments is None and code > SIGNALLED:
         _end(code)
     sys.exit(code)
@@ -293,12 +255,24 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _called(arguments: list[str] | None) -> int:
+def _prefers_page(arguments: list[str] | None) -> bool:
+    """Ask whoever types `tensorfill complete` on a terminal, and nothing else, whether to open the page instead."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given != ["complete"] or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    with suppress(typer.Abort):
+        return typer.confirm("Which file? Open a page in the browser, where you can drop one?", default=True)
+    return False
+
+
+def _call(arguments: list[str] | None) -> int:
     """Run the command: its exit code. What goes wrong is one sentence on standard error; a closed pipe is silent."""
     try:
         code = app(args=arguments, prog_name="tensorfill", standalone_mode=False)
         sys.stdout.flush()
     except ClickException as error:  # a mistake on the command line
+        if _prefers_page(arguments):
+            return _call(["app"])
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "tensorfill"
         print(f"tensorfill: {_sentence(error)} Try: {path} --help", file=sys.stderr)
         return BAD_USAGE

@@ -1,19 +1,24 @@
-"""What a job writes: checked before the fit, not after an hour of it."""
+"""What a job writes: checked before the fit, not after an hour of it; its report and what it prints."""
 
 from __future__ import annotations
 
 import io
+import json
 import os
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfill.data.atomic import refuse_obstacle, sweep
-from tensorfill.data.files import FileError, Loaded
-from tensorfill.data.formats.opening import choose_out
-from tensorfill.data.formats.output import check_place, naming, try_out
 from tensorfill.data.observations import Observations
+from tensorfill.io.atomic import refuse_obstacle, sweep
+from tensorfill.io.files import FileError, Loaded
+from tensorfill.io.formats.opening import choose_out
+from tensorfill.io.formats.output import check_place, naming, try_out
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
 
 if TYPE_CHECKING:
     from tensorfill.cli.job import Job
@@ -65,3 +70,51 @@ def check_free(path: str, *, store: bool = False, special: bool = False) -> None
     sweep(target)
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(13, "permission denied", path)
+
+
+def write_report(job: Job, done: Completion, loaded: Loaded, notes: Sequence[str]) -> list[str]:
+    """Write it; returns what to tell where it cannot be drawn: the answer, which is written, is what was asked."""
+    from tensorfill.show.report import write_report as write
+
+    assert job.report is not None
+    name = "standard input" if job.source == "-" else Path(job.source).name
+    with naming(job.report, "write"):
+        try:
+            write(done, job.report, command=job.command, title=name, labels=loaded.labels, notes=notes)
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # whatever a drawing library meets in labels and numbers
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            sentence = f"the report could not be drawn ({line}); the answer is written"
+            if job.quiet:  # not a note: what was asked for is not there
+                print(f"tensorfill: {sentence}.", file=sys.stderr)
+            return [sentence]
+    return []
+
+
+def tell(job: Job, done: Completion, notes: Sequence[str]) -> None:
+    """The summary: for machines, or for people on a terminal. Notes are told in any case, but for --quiet."""
+    if done.status is Status.INTERRUPTED:
+        print(f"tensorfill: interrupted; the best so far is in {_place(job)}.", file=sys.stderr)
+    if job.as_json:
+        from tensorfill import __version__
+        from tensorfill.show.summary import facts
+
+        where = {"input": job.source, "output": job.out, "report": job.report, "error_bars": job.error_bars}
+        print(json.dumps({**facts(done), **where, "notes": list(notes), "version": __version__}, indent=2))
+    if job.quiet:
+        return
+    if job.as_json or job.out == "-" or not sys.stdout.isatty():
+        for note in notes:
+            print(f"tensorfill: {note.rstrip('.')}.", file=sys.stderr)
+    else:
+        from tensorfill.cli.show import lines_about, summary
+
+        lines = [*lines_about(done), *(("note", note) for note in notes), ("written", _place(job))]
+        more = {"error bars": job.error_bars, "report": job.report}
+        lines += [(word, path) for word, path in more.items() if path is not None]
+        summary(f"{job.source} → {job.out}", lines, good=done.status.ok)
+
+
+def _place(job: Job) -> str:
+    return "standard output" if job.out == "-" else job.out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
@@ -17,7 +18,7 @@ from tensorfill.terminal import clock
 RECENT = 20  # iterations over which the pace is taken
 
 
-def planned(method: str, settings: Mapping[str, Any], max_iter: int | None) -> int | None:
+def plan_iterations(method: str, settings: Mapping[str, Any], max_iter: int | None) -> int | None:
     """How many iterations a fit takes at most, or None if that is not known before."""
     from tensorfill.methods import METHODS
 
@@ -58,16 +59,20 @@ class Progress:
             transient=True,
             disable=not self.shown,
         )
-        self.what = what
+        self.what, self.during = what, ExitStack()
         self.task = self.bar.add_task(what, total=total, iteration="starting", error="", left="")
 
     def __enter__(self) -> Progress:
         if self.shown:
+            from tensorfill.kernels.compiled import watch_compilation  # Numba is slow to import
+
             self.bar.start()
+            self.during.enter_context(watch_compilation(self.compiling))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self.shown:
+            self.during.close()
             self.bar.stop()
 
     def __call__(self, state: Any, history: History) -> None:
@@ -90,17 +95,21 @@ class Progress:
             refresh=row.iteration < 2,  # a fit may be shorter than the time between two drawings
         )
 
+    def compiling(self) -> None:
+        """News of loops that are compiled, which is kept on disk."""
+        self.bar.update(self.task, iteration="compiling, once after installation", error="", left="")
+
     def reading(self, what: str, rows: int) -> None:
         """News of data that are read in pieces."""
         self.bar.update(self.task, description=f"{self.what}, {what}", iteration=f"{rows:,} rows", error="", left="")
 
     def tried(self, name: str, error: float, share: float) -> None:
-        """News of a contest: what was tried and its error in spreads of the data, or what is being tried: no error."""
+        """Show news of a contest: what was tried and its error in standard deviations; NaN while it is being tried."""
         self.bar.update(
             self.task,
             description=f"{self.what}, trying",
             iteration=name,
-            error=f"off by {error:.2g} of the spread" if math.isfinite(error) else "",
+            error=f"error {error:.2g} standard deviations" if math.isfinite(error) else "",
             left=f"{share:.0%} of the time for trials" if share > 0 else "",
         )
 

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tensorfill.show.convergence import convergence
-from tensorfill.show.summary import leaderboard, model_words, quality, size_words
+from tensorfill.show.leaderboard import leaderboard, not_tried, why
+from tensorfill.show.summary import column_lines, gap_words, model_words, quality, run_words, size_words
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -25,21 +26,26 @@ def lines_about(done: Completion) -> list[tuple[str, str]]:
         ("data", size_words(done)),
         ("known", f"{obs.nnz:,} of {obs.size:,} entries ({obs.share:.1%}); {obs.size - obs.nnz:,} filled in"),
         ("method", done.method + (f": {words}" if (words := model_words(done)) else "")),
-        ("run", f"{done.iterations} iterations, {done.seconds:.1f} s"),
+        *([("why", reason)] if (reason := why(done)) else []),
+        ("run", run_words(done)),
         *([("draws", draws.words)] if draws is not None else []),
         *([("note", draws.doubt)] if draws is not None and draws.doubt else []),
         ("how good", quality(done)),
-        *([("tried", text) for text in tried(done)]),
+        *([("", gap_words(done))] if done.by_gap else []),
+        *([("column", text) for text in column_lines(done)]),
+        *([("tried", text) for text in leaderboard_lines(done)]),
     ]
 
 
-def tried(done: Completion, most: int = 5) -> list[str]:
-    """The best lines of the leaderboard, and how many more there are."""
-    took_part = [row for row in leaderboard(done) if row[2]]
-    parts = [f" ({part} of the answer)" if part else "" for *_, part in took_part]
+def leaderboard_lines(done: Completion, most: int = 5) -> list[str]:
+    """The best lines of the leaderboard, how many more there are, and how many were not tried."""
+    took_part = leaderboard(done)
+    parts = [f" ({part}{' of the answer' * part.endswith('%')})" if part else "" for *_, part in took_part]
     lines = [f"{row[0]}: {row[1]}{part}" for row, part in zip(took_part[:most], parts, strict=False)]
     more = len(took_part) - most
-    return [*lines, f"and {more} more; --json and the report have all"] if more > 0 else lines
+    left = sum(len(names) for names, _ in not_tried(done))
+    rest = [f"{more} more"] * (more > 0) + [f"{left} not tried"] * (left > 0)
+    return [*lines, f"and {', '.join(rest)}: see --report or --json"] if rest else lines
 
 
 def summary(title: str, lines: Sequence[tuple[str, str]], *, good: bool = True) -> None:

@@ -1,2 +1,2 @@
-from tensorfill.data.convert import observe as observe
+from tensorfill.data.arrays import from_dense as from_dense
 from tensorfill.data.observations import Observations as Observations

@@ -1,4 +1,4 @@
-"""Dates as people write them: 3.2.2024, 2/13/2024 4:05 pm, 2024/02/03, 3 Feb 2024, 3. März 2024, 2024-02, 2024Q1.
+"""Dates as people write them: 3.2.2024, 2/13/2024 4:05 pm, 2024/02/03, 3 Feb 2024, 2024-02, 2024Q1.
 
 Whether 1/2/2024 is the first of February or the second of January is decided by all labels together: by a number above
 12, by points (1.2.2024 is day first), or by the order in which the labels rise evenly. If none of these decides, the
@@ -8,242 +8,158 @@ labels are treated as text.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 Moments = NDArray[np.datetime64]
 
-NAMES = {  # of the months, in full
-    "English": [
-        "January",
-        "February",
-        "March",
-        "April",
-        "May",
-        "June",
-        "July",
-        "August",
-        "September",
-        "October",
-        "November",
-        "December",
-    ],
-    "German": [
-        "Januar",
-        "Februar",
-        "März",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-        "Dezember",
-    ],
-    "French": [
-        "janvier",
-        "février",
-        "mars",
-        "avril",
-        "mai",
-        "juin",
-        "juillet",
-        "août",
-        "septembre",
-        "octobre",
-        "novembre",
-        "décembre",
-    ],
-}
-SHORT = (  # further forms, without accents
-    "jan janner janv",
-    "feb febr feber fev fevr",
-    "mar maerz mrz",
-    "apr avr",
-    "",
-    "jun",
-    "jul juil",
-    "aug",
-    "sep sept",
-    "oct okt",
-    "nov",
-    "dec dez",
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+WORD = re.compile(r"([^\W\d_]{3,9})(\.?)")
+ZONE = re.compile(r"(?<=:\d\d)(\.\d+)?\s*(?:Z|UTC|[+-]\d\d:?\d\d)$")
+QUARTER = re.compile(r"(\d{4})[ -]?Q([1-4])|Q([1-4])[ /-](\d{4})")
+# what `_plain` makes of labels, as `datetime.strptime` has it; a month that has a name is month2
+DATES = (
+    *(f"%Y{s}%m{s}%d" for s in "-/."),
+    *(f"%Y{s}%m" for s in "-/."),
+    "%Y quarter%m",
+    "%d month%m %Y",
+    "%d-month%m-%Y",
 )
-CLOCK = r"(?:[ T]+(?P<h>\d{1,2}):(?P<min>\d\d)(?::(?P<s>\d\d(?:\.\d+)?))?\s*(?P<half>[ap]m)?)?"
-ZONE = re.compile(r"\s*(?:Z|UTC|[+-]\d\d:?\d\d)$")
-FORMS = tuple(
-    re.compile(form + CLOCK, re.IGNORECASE)
-    for form in (
-        r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})",
-        r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})",
-        r"(?P<y>\d{4})[ -]?Q(?P<q>[1-4])",
-        r"Q(?P<q>[1-4])[ /-](?P<y>\d{4})",
-        r"(?P<d>\d{1,2})(?:\.|er)?[ -](?P<name>[^\W\d_]{3,9})\.?[ ,-]+(?P<y>\d{4})",
-        r"(?P<name>[^\W\d_]{3,9})\.? (?P<d>\d{1,2}),? (?P<y>\d{4})",
-        r"(?P<name>[^\W\d_]{3,9})\.?[ -](?P<y>\d{4})",
-    )
-)
-EITHER = re.compile(r"(?P<a>\d{1,2})(?P<sep>[./-])(?P<b>\d{1,2})(?P=sep)(?P<y>\d{4})" + CLOCK, re.IGNORECASE)
+DATES += ("month%m %d, %Y", "month%m %d %Y", "month%m %Y", "month%m-%Y")
+CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+FORMATS = tuple(date + clock for date in DATES for clock in CLOCKS)
+DAY_FIRST = tuple(f"%d{s}%m{s}%Y{clock}" for s in "./-" for clock in CLOCKS)
 
 
 def moments(labels: Sequence[str]) -> Moments | None:
     """The labels as moments (datetime64), or None if they are not all dates of one form."""
-    text = [ZONE.sub("", unicodedata.normalize("NFC", label.strip())) for label in labels]
-    if not text or not text[0][:1].isalnum():
-        return None
-    for form in FORMS:
-        if form.fullmatch(text[0]):
-            return _read(text, form, "")
-    if not EITHER.fullmatch(text[0]):
-        return None
-    day_first, month_first = _read(text, EITHER, "ab"), _read(text, EITHER, "ba")
-    if day_first is None or month_first is None or "." in text[0]:
-        return day_first if day_first is not None else month_first
-    return _likelier(day_first, month_first)
+    found = _read(labels)
+    return None if found is None else found[1]
 
 
-def _likelier(one: Moments, two: Moments) -> Moments | None:
-    """Of two readings (k,), the one that rises, or rises by fewer different steps; None if neither is better."""
-    if (one == two).all():
-        return one
+def _read(labels: Sequence[str]) -> tuple[str, Moments] | None:
+    """(the format of the labels, without zone and with months by their numbers, the moments)."""
+    if not labels or not any(character.isdigit() for character in labels[0]):
+        return None
+    text = [_plain(label) for label in labels]
+    form = next((form for form in FORMATS if _all([text[0]], form) is not None), None)
+    if form is not None:
+        read = _all(text, form)
+        return None if read is None else (form, read)
+    for day_first in DAY_FIRST:
+        month_first = day_first.replace("%d", "#").replace("%m", "%d").replace("#", "%m")
+        one, two = _all(text, day_first), _all(text, month_first)
+        if one is not None and (two is None or "." in day_first[:3] or (one == two).all() or _steadier(one, two)):
+            return day_first, one
+        if two is not None and (one is None or _steadier(two, one)):
+            return month_first, two
+    return None
+
+
+def _plain(label: str) -> str:
+    """A label without its zone, in the words that `FORMATS` knows."""
+    text = ZONE.sub(r"\1", label.strip())
+    if found := QUARTER.fullmatch(text):
+        year, quarter = found[1] or found[4], int(found[2] or found[3])
+        return f"{year} quarter{3 * quarter - 2}"
+    text = re.sub(r"(?<=\d)T(?=\d)", " ", text)
+    text = re.sub(r"(?<=\d)\s*([ap]m)$", r" \1", text, flags=re.IGNORECASE)
+    return WORD.sub(lambda word: _month(word[1]) or word[0], text)
+
+
+def _month(word: str) -> str:
+    """`month2` for Feb, february, ...; "" for any other word."""
+    found = [k for k, name in enumerate(MONTHS, start=1) if name.lower().startswith(word.lower())]
+    return f"month{found[0]}" if found else ""
+
+
+def _all(text: Sequence[str], form: str) -> Moments | None:
+    """The moments of all texts, or None if one is not of that form, or the 30th of February."""
+    try:
+        return np.array([datetime.strptime(label, form) for label in text], dtype="M8[us]")
+    except ValueError:
+        return None
+
+
+def _steadier(one: Moments, two: Moments) -> bool:
+    """Does the first of two readings (k,) rise where the other does not, or by fewer different steps?"""
     scores = []
     for reading in (one, two):
-        steps = np.diff(reading).astype("m8[D]" if _whole_days(reading) else "m8[us]").astype(np.int64)
-        if _whole_days(reading):
+        days = bool((reading.astype("M8[D]") == reading).all())
+        steps = np.diff(reading).astype("m8[D]" if days else "m8[us]").astype(np.int64)
+        if days:
             steps[(steps >= 28) & (steps <= 31)] = 30  # months are even steps, too
         scores.append((bool((steps <= 0).any()), len(np.unique(steps))))
-    return None if scores[0] == scores[1] else (one if scores[0] < scores[1] else two)
-
-
-def _whole_days(reading: Moments) -> bool:
-    return bool((reading.astype("M8[D]") == reading).all())
-
-
-def _read(text: list[str], form: re.Pattern[str], order: str) -> Moments | None:
-    """All labels by one form; `order` says which group is the day and which the month where both are numbers."""
-    out = []
-    for label in text:
-        found = form.fullmatch(label)
-        if found is None:
-            return None
-        try:
-            out.append(_moment(found.groupdict(), order))
-        except ValueError:  # the 13th month, the 30th of February
-            return None
-    return np.array(out, dtype="M8[us]")
-
-
-def _moment(parts: dict[str, str | None], order: str) -> datetime:
-    if order:
-        day, month = int(parts[order[0]] or 0), int(parts[order[1]] or 0)
-    else:
-        name = parts.get("name")
-        month = _month(name) if name else int(parts.get("m") or 3 * int(parts.get("q") or 0) - 2)
-        day = int(parts.get("d") or 1)
-    hour = int(parts["h"] or 0)
-    if parts["half"]:
-        if not 1 <= hour <= 12:
-            raise ValueError
-        hour = hour % 12 + 12 * (parts["half"].lower() == "pm")
-    start = datetime(int(parts["y"] or 0), month, day, hour, int(parts["min"] or 0))
-    return start + timedelta(seconds=float(parts["s"] or 0))
-
-
-def _plain(name: str) -> str:
-    """In small letters, without accents."""
-    return "".join(c for c in unicodedata.normalize("NFD", name.lower()) if not unicodedata.combining(c))
-
-
-MONTHS = {_plain(name): k + 1 for names in NAMES.values() for k, name in enumerate(names)}
-MONTHS |= {name: k + 1 for k, names in enumerate(SHORT) for name in names.split()}
-
-
-def _month(name: str) -> int:
-    """The number of a month by its name, in any case, with or without accents; ValueError for any other word."""
-    if _plain(name) not in MONTHS:
-        raise ValueError
-    return MONTHS[_plain(name)]
+    return scores[0] < scores[1]
 
 
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-def written_like(labels: Sequence[str], new: Moments) -> list[str] | None:
-    """Moments as these labels, which `moments` can read, are written; None if months have names that tell no language.
-
-    A number has two digits where all of its kind have.
+def format_like(labels: Sequence[str], new: Moments) -> list[str] | None:
+    """Moments as these labels, which `moments` can read, are written; None if their months are neither all short (Feb)
+    nor all in full. A number has two digits where all of its kind have.
     """
-    text = [unicodedata.normalize("NFC", label.strip()) for label in labels]
-    bare = [ZONE.sub("", label) for label in text]
-    at = moments(text)
-    if at is None:
+    found = _read(labels)
+    if found is None:
         return None
-    form = next((form for form in FORMS if form.fullmatch(bare[0])), EITHER)
-    order = next((o for o in ("ab", "ba") if _same(_read(bare, EITHER, o), at)), "") if form is EITHER else ""
-    found = [form.fullmatch(label) for label in bare]
-    parts = [match.groupdict() for match in found if match is not None]
-    names = None
-    if "name" in form.groupindex:
-        names = _names([str(part["name"]) for part in parts])
-        if names is None:
-            return None
-    last = found[-1]
-    assert last is not None
-    return [_written(last, parts, moment, order, names) + text[-1][len(bare[-1]) :] for moment in new.astype("M8[us]")]
+    form, last = found[0], labels[-1].strip()
+    fields = re.compile(re.sub(r"%(\w)", r"(?P<\1>\\w+)", re.sub(r"([.])", r"\\\1", form)))
+    parts = [match.groupdict() for match in map(fields.fullmatch, map(_plain, labels)) if match]
+    name = _name_style([str(WORD.search(label)[0]) for label in labels if WORD.search(label)])  # type: ignore[index]
+    if "month" in form and name is None:
+        return None
+    zone = ZONE.search(last)
+    end = "" if zone is None else last[zone.end(1) if zone[1] else zone.start() :]
+    out = []
+    for moment in new.astype("M8[us]").tolist():
+        text = re.sub(r"%(\w)", lambda field: _number(moment, field[1], form, parts), form)  # noqa: B023  used at once
+        if "quarter" in form:
+            quarter = (moment.month + 2) // 3
+            start = QUARTER.fullmatch(last)
+            year_first = start is not None and start[1] is not None
+            text = f"{last[:-1]}{quarter}" if year_first else f"Q{quarter}{last[2:]}"
+            text = text.replace(last[:4] if year_first else last[-4:], str(moment.year))
+        if name is not None:
+            text = re.sub(r"month\d+", name[moment.month - 1], text)
+        if re.search(r"\dT\d", last):
+            text = text.replace(" ", "T", 1)
+        out.append((text.lower() if last.endswith(("am", "pm")) and name is None else text) + end)
+    return out
 
 
-def _same(reading: Moments | None, at: Moments) -> bool:
-    return reading is not None and bool((reading == at).all())
+def _number(moment: datetime, field: str, form: str, parts: Sequence[dict[str, str]]) -> str:
+    """One field of a moment, with as many digits as those in `parts` have."""
+    text = moment.strftime(f"%{field}")
+    seen = [part[field] for part in parts]
+    short = (field == "d" and "month" in form) or field == "I"  # Mar 1 and 1:00 pm are usual
+    wide = all(len(x) >= 2 for x in seen) and (not short or any(x.startswith("0") for x in seen))
+    if field == "f":
+        return text[: len(seen[-1])]
+    return text if wide or not text.isdigit() else str(int(text))
 
 
-def _written(
-    like: re.Match[str], parts: list[dict[str, str | None]], moment: np.datetime64, order: str, names: list[str] | None
-) -> str:
-    """One moment in the place of the last label: each group of the form is written anew, all between them stays."""
-    when = moment.item()
-    assert isinstance(when, datetime)
-    numbers = {"y": when.year, "m": when.month, "d": when.day, "q": (when.month + 2) // 3, "h": when.hour}
-    numbers |= {"min": when.minute, "s": when.second}
-    if order:
-        numbers |= {order[0]: when.day, order[1]: when.month}
-    if like.groupdict().get("half"):
-        numbers["h"] = (when.hour + 11) % 12 + 1
-    out, end = "", 0
-    for group in sorted((g for g in like.groupdict() if like.group(g) is not None), key=like.start):
-        old = like.group(group)
-        if group == "name":
-            new = (names or [])[when.month - 1]
-        elif group == "half":
-            new = ("pm" if when.hour >= 12 else "am") if old.islower() else ("PM" if when.hour >= 12 else "AM")
-        elif group == "sep":
-            new = old
-        elif group == "s" and "." in old:
-            new = f"{when.second + when.microsecond / 1e6:0{len(old)}.{len(old.partition('.')[2])}f}"
-        else:
-            seen = [part[group] or "00" for part in parts]
-            short = (group == "d" and names) or (group == "h" and like.group("half"))  # Mar 1 and 1:00 pm are usual
-            wide = all(len(x) >= 2 for x in seen) and (not short or any(x.startswith("0") for x in seen))
-            new = f"{numbers[group]:02d}" if wide else str(numbers[group])
-        out += like.string[end : like.start(group)] + new
-        end = like.end(group)
-    return out + like.string[end:]
-
-
-def _names(seen: list[str]) -> list[str] | None:
-    """All twelve names as those seen are written: in their language, short or long, in capitals or not; names that were
-    seen stay as they are. None if they are of no one language and length.
-    """
-    known = {_month(name): name for name in seen}
-    for names in NAMES.values():
-        for letters in (3, 9):
-            for case in (str, str.lower, str.upper, str.title):
-                style = [case(name[:letters]) for name in names]
-                if all(style[month - 1] == name for month, name in known.items()):
-                    return style
-    return [known[k] for k in range(1, 13)] if len(known) == 12 else None
+def _name_style(seen: Sequence[str]) -> list[str] | None:
+    """All twelve names as those seen are written: short or in full, in capitals or not; None if it cannot be told."""
+    for names in ([name[:3] for name in MONTHS], MONTHS):
+        for case in (str.title, str.lower, str.upper):
+            style = [case(name) for name in names]
+            if seen and set(seen) <= set(style):
+                return style
+    return None

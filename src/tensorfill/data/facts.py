@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.autocorrelation import ENOUGH_PAIRS, noise_level, period, roughness, smoothest
 from tensorfill.data.gaps import GAPS, clustering, depth, kinds_at
-from tensorfill.data.likeness import ENOUGH_PAIRS, grain, period, roughness, smoothest
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.sources import root
 from tensorfill.data.units import slice_statistics
@@ -22,6 +22,7 @@ TWO_ENDS = ("yes/no", "scale")  # kinds of numbers with a smallest and a largest
 CHANNELS = 4  # a mode of up to four entries is a set of channels (grey and alpha, RGB, CMYK), not a line of positions
 MOST_VALUES = 4_000_000  # values looked at: more add nothing to the spread of a slice
 MOST_GAPS = 1_000_000  # missing entries looked at: more add nothing to the share of each kind of gap
+OUTLYING = 5.0  # times as far from the median as nine of ten values are: of normal numbers none in 10**15
 FEW = 10  # entries below which a mean or a spread says little
 ALIKE = 0.6  # a mode is smooth if near entries differ by less than this part of what far ones do (mean squares)
 # The same threshold for an ordered mode. With a larger ratio r the mean of two neighbours, whose squared error is about
@@ -30,6 +31,8 @@ ORDERLY = 0.8
 SHORTEST_LINE = 8  # in a shorter mode, near and far entries cannot be told apart
 LONGEST_SCALE = 100  # beyond, whole numbers are amounts even if a detector is saturated
 SMALLEST_PICTURE = 16  # pixels along each side
+SMALLEST_FLOATS = 48  # the same for floats: hours of days, and months of years, are fewer along one side
+OFF_GRID = 0.01  # grey levels by which floats of single precision may be off
 APART = 3.0  # slices spread differently if the widest spreads so many times as much as the narrowest
 UNITS = 5.0  # slices have units of their own if the widest spreads so many times as much as the narrowest,
 FAR_UNITS = 100.0  # or, of numbers that are no counts, so many times as much;
@@ -47,7 +50,7 @@ class ModeFacts:
     seen : how many of its slices have an observed entry
     rough : how much near entries differ relative to far ones, 1 = no more alike; `pairs` neighbours were compared
     smoothest : the same of the single series along it that is smoothest
-    period : after how many steps the data repeat, or None
+    period : after how many steps the data repeat, or, where none is seen, the calendar; None for neither
     spreads : widest spread of a slice over the narrowest
     clustered : how much likelier than by chance the neighbour of a gap is one
     steps : widest step between neighbours over the narrowest, where coordinates say so; 1 for even ones
@@ -84,7 +87,7 @@ class ModeFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """Properties of the observations, as `look` measures them.
+    """Properties of the observations, as `compute_facts` measures them.
 
     Attributes
     ----------
@@ -95,10 +98,11 @@ class Facts:
     noise : standard deviation of the noise, estimated from differences of neighbours along smooth modes
     grainy : share of the noise in the differences of neighbours; clean pictures stay below 0.4
     gaps : {kind of gap: share of the missing entries}
-    picture : is it a photograph: 8 or 16-bit numbers, or a picture file, rows x columns (x channels)?
+    picture : is it a photograph: 8 or 16-bit numbers, or the same as floats, or a picture file?
     weighted : do some entries count more than others?
     depth : of a picture with connected gaps (holes, scratches, text): the largest distance, in pixels, from a missing
         pixel to the nearest known one; 0 for everything else
+    outliers : share of values that lie far beyond all others
     """
 
     shape: tuple[int, ...]
@@ -115,6 +119,7 @@ class Facts:
     picture: bool
     weighted: bool = False
     depth: float = 0.0
+    outliers: float = 0.0
 
     @property
     def size(self) -> int:
@@ -165,13 +170,13 @@ class Facts:
         return "\n".join(lines(self))
 
 
-def look(obs: Observations) -> Facts:
+def compute_facts(obs: Observations) -> Facts:
     """All facts of these observations."""
     t = obs.values.astype(np.float64)
     grouped = clustering(obs) if obs.size <= DENSE_LIMIT else [0.0] * obs.ndim
     modes = tuple(_mode(obs, n, c) for n, c in enumerate(grouped))
     smooth = tuple(n for n, m in enumerate(modes) if m.smooth)
-    grainy, noise = grain(obs, smooth[:2]) if smooth else (float("nan"), 0.0)
+    grainy, noise = noise_level(obs, smooth[:2]) if smooth else (float("nan"), 0.0)
     picture = is_picture(obs)
     return Facts(
         shape=obs.shape,
@@ -188,14 +193,22 @@ def look(obs: Observations) -> Facts:
         picture=picture,
         weighted=obs.weights is not None,
         depth=depth(obs) if picture and obs.size <= DENSE_LIMIT else 0.0,
+        outliers=_outliers(t),
     )
+
+
+def _outliers(t: Array) -> float:
+    """The share of values more than OUTLYING times as far from the median as nine of ten are."""
+    away = np.abs(t - np.median(t))
+    return float(np.mean(away > OUTLYING * np.quantile(away, 0.9)))
 
 
 def smooth_modes(obs: Observations) -> tuple[int, ...]:
     """The modes along which neighbours are alike: lines of pixels, hours, wavelengths."""
     if obs.size > DENSE_LIMIT:
         return ()
-    rough = [roughness(obs, n) if length >= SHORTEST_LINE else (1.0, 0) for n, length in enumerate(obs.shape)]
+    lines = [length >= SHORTEST_LINE and obs.has_order(n) for n, length in enumerate(obs.shape)]
+    rough = [roughness(obs, n) if line else (1.0, 0) for n, line in enumerate(lines)]
     return tuple(n for n, (ratio, pairs) in enumerate(rough) if pairs >= ENOUGH_PAIRS and ratio < ALIKE)
 
 
@@ -205,8 +218,9 @@ def unit_mode(obs: Observations, smooth: tuple[int, ...] | None = None) -> int |
     Three things must hold: spreads differ by more than UNITS; the distance from zero, in spreads of the slice, is
     more than AWAY for the typical slice (or, of numbers that are no counts, spreads differ by more than FAR_UNITS, as
     those of a national product and of a rate of interest do); and it differs by more than UNEVEN. Amounts of one kind
-    that differ in size (busy and quiet stations) fail the last one: they spread in proportion to their mean. Slices
-    without an entry are passed over. The answer decides in which unit errors are reported, and nothing else.
+    that differ in size (busy and quiet stations) fail the last one: they spread in proportion to their mean, and only
+    where spreads differ by more than FAR_UNITS squared would one error drown the others. Slices without an entry are
+    passed over. By it errors are reported, and the columns of a table are standardised.
     """
     smooth = smooth_modes(obs) if smooth is None else smooth
     far = FAR_UNITS if kind_of_numbers(obs.values) in ("reals", "amounts") else np.inf
@@ -218,14 +232,15 @@ def unit_mode(obs: Observations, smooth: tuple[int, ...] | None = None) -> int |
             continue
         ratio = float(spread[seen].max() / spread[seen].min())
         away = np.abs(mean[seen]) / spread[seen]
-        if ratio > UNITS and away.max() > UNEVEN * away.min() and (np.median(away) > AWAY or ratio > far):
+        uneven = away.max() > UNEVEN * away.min() and (np.median(away) > AWAY or ratio > far)
+        if ratio > UNITS and (uneven or ratio > far**2):
             found[n] = ratio
     return max(found, key=lambda n: found[n], default=None)
 
 
 def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:
     dense = obs.size <= DENSE_LIMIT
-    line = dense and obs.shape[n] > CHANNELS
+    line = dense and obs.shape[n] > CHANNELS and obs.has_order(n)
     rough, pairs = roughness(obs, n) if line else (1.0, 0)
     single = smoothest(obs, n) if line and rough >= ORDERLY else rough  # otherwise they are smooth anyway
     count, _, spread = slice_statistics(obs, n, every=max(1, obs.nnz // MOST_VALUES))
@@ -234,7 +249,7 @@ def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:
     seen = int(np.count_nonzero(obs.seen(n)))
     apart = np.diff(obs.position(n)) if obs.shape[n] > 1 else np.ones(1)
     steps = float(apart.max() / apart.min())
-    repeats = period(obs, n)
+    repeats = period(obs, n) or obs.periods.get(obs.dims[n]) if obs.has_order(n) else None
     return ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, repeats, spreads, clustered, steps, single)
 
 
@@ -270,7 +285,7 @@ def share_of_gaps(obs: Observations, ordered: tuple[int, ...]) -> dict[str, floa
     """{kind of gap: share of the missing entries}, without kinds that do not occur."""
     if obs.size > DENSE_LIMIT or obs.nnz == obs.size:
         return {}
-    at = np.flatnonzero(~obs.mask)
+    at = np.flatnonzero(obs.gaps)
     at = at[:: max(1, len(at) // MOST_GAPS)]
     kinds = kinds_at(obs.mask, at, ordered)
     share = np.bincount(kinds, minlength=len(GAPS)) / max(len(kinds), 1)
@@ -278,8 +293,8 @@ def share_of_gaps(obs: Observations, ordered: tuple[int, ...]) -> dict[str, floa
 
 
 def is_picture(obs: Observations) -> bool:
-    """8 or 16-bit numbers over rows x columns, of one channel or of up to four; or a picture file, whose modes are
-    named so. Whole numbers of that type with few distinct values (labels, ratings) are none, nor is a table.
+    """8 or 16-bit numbers over rows x columns, of one channel or of up to four; a picture file, whose modes are named
+    so; or the same pixels as floats. Whole numbers with few distinct values (labels, ratings) are none, nor is a table.
     """
     if getattr(obs.source, "table", False):  # its modes may be called row and column, too
         return False
@@ -287,6 +302,22 @@ def is_picture(obs: Observations) -> bool:
     dtype = getattr(getattr(root(obs.source), "array", None), "dtype", None)
     small = dtype is not None and dtype.kind == "u" and dtype.itemsize <= 2
     form = obs.ndim == 2 or (obs.ndim == 3 and obs.shape[2] <= CHANNELS)
-    if not form or min(obs.shape[:2]) < SMALLEST_PICTURE or not (named or small):
+    if not form or min(obs.shape[:2]) < SMALLEST_PICTURE or len(np.unique(obs.values[:10_000])) <= 2 * FEW:
         return False
-    return len(np.unique(obs.values[:10_000])) > 2 * FEW
+    return named or small or _has_pixels(obs)
+
+
+def _has_pixels(obs: Observations) -> bool:
+    """Are these floats the grey levels of a picture, 0 to 255 or divided by 255 or 65535, with neighbours alike? Other
+    amounts are not: a matrix of smooth numbers may be of low rank, and counts by day and hour have periods.
+    """
+    t = obs.values.astype(np.float64)
+    low, high = float(t.min()), float(t.max())
+    unnamed = obs.dims == tuple(f"mode{n}" for n in range(obs.ndim))
+    if not unnamed or low < 0 or high > 255 or min(obs.shape[:2]) < SMALLEST_FLOATS:
+        return False
+    levels = (255.0, 65535.0) if high <= 1 else (1.0,)
+    if not any(np.abs(t * n - np.round(t * n)).max() < OFF_GRID for n in levels):
+        return False
+    rough = [roughness(obs, n) for n in (0, 1)]
+    return all(pairs >= ENOUGH_PAIRS and ratio < ALIKE for ratio, pairs in rough)

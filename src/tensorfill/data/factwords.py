@@ -22,7 +22,7 @@ def lines(facts: Facts) -> list[str]:
     out = [
         f"{size}: {facts.observed:,} of {facts.size:,} entries known ({facts.share:.1%})",
         f"numbers: {NUMBERS[facts.numbers]}, from {facts.low:.4g} to {facts.high:.4g}, "
-        f"mean {facts.level:.4g}, spread {facts.spread:.4g}" + (" (a picture)" if facts.picture else ""),
+        f"mean {facts.level:.4g}, standard deviation {facts.spread:.4g}" + (" (a picture)" if facts.picture else ""),
     ]
     out += [f"{m.dim}: {_mode(m)}" for m in facts.modes]
     if facts.gaps:
@@ -49,7 +49,7 @@ def _mode(m: ModeFacts) -> str:
     if m.period is not None:
         words.append(f"repeats every {m.period}")
     if m.spreads > 5:
-        words.append(f"its widest slice spreads {m.spreads:.3g} times as much as its narrowest")
+        words.append(f"standard deviations of its slices differ by a factor of {m.spreads:.3g}")
     if m.seen < m.length:
         words.append(f"{m.length - m.seen} of its slices were never seen")
     return "; ".join(words)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.labels import carried, tidy
-from tensorfill.data.likeness import period
+from tensorfill.data.autocorrelation import period
+from tensorfill.data.labels import axis_labels, times
 from tensorfill.data.observations import Observations
 from tensorfill.data.timeaxis import only_mode
 
@@ -95,12 +95,15 @@ def fold_of(obs: Observations, given: Fold | Mapping[Any, Any], labels: Mapping[
     if set(names) & {d for n, d in enumerate(obs.dims) if n != mode}:
         msg = f"fold of {dim} must make modes of other names than {', '.join(obs.dims)}; got {', '.join(names)}."
         raise ValueError(msg)
-    found = carried(obs) if labels is None else labels
-    at = tidy(found[dim]) if dim in found else np.empty(0)
-    if at.dtype.kind != "M" or np.isnat(at).any():
-        first = f"; its first is {str(at[0])!r}" if len(at) else ""
+    found = axis_labels(obs) if labels is None else labels
+    at = times(found[dim], clock=True) if dim in found else None
+    if at is None:
+        first = f"; its first is {next(iter(found[dim]))!s}" if dim in found else ""
         msg = f"fold of {dim} needs dates or times along it{first}. Fold by a number of steps instead: {{{dim!r}: 24}}."
         raise ValueError(msg)
+    if len(np.unique(at)) < len(at):  # an hour comes twice in autumn
+        at = times(found[dim])
+    assert at is not None
     return _by_calendar(mode, dim, names, at.astype("M8[us]"))
 
 
@@ -162,10 +165,10 @@ def _start(at: Array, unit: str) -> Array:
 
 def suggestion(obs: Observations, labels: Mapping[str, Any] | None = None) -> str:
     """The advice to fold into days and hours, where steps are shorter than a day and days are alike; else ""."""
-    found = carried(obs) if labels is None else labels
+    found = axis_labels(obs) if labels is None else labels
     for mode, dim in enumerate(obs.dims):
-        at = tidy(found[dim]) if dim in found else np.empty(0)
-        if at.dtype.kind != "M" or len(at) < 2 or np.isnat(at).any() or {"day", "hour"} & set(obs.dims):
+        at = times(found[dim], clock=True) if dim in found else None
+        if at is None or len(at) < 2 or {"day", "hour"} & set(obs.dims):
             continue
         at = at.astype("M8[us]")
         step = _step(at)
@@ -174,7 +177,7 @@ def suggestion(obs: Observations, labels: Mapping[str, Any] | None = None) -> st
         share = _rhythm(obs, mode, np.floor(((at - _start(at, "day")).astype(np.int64) / 1e6) / step).astype(np.int64))
         if share >= RHYTHM:
             return (
-                f"the hour of the day explains {share:.0%} of the spread along {dim}: folding it into days and hours "
+                f"the hour of the day explains {share:.0%} of the variance along {dim}: folding it into days and hours "
                 f"may fill better: --fold {dim}=day,hour (in Python fold={{{dim!r}: ('day', 'hour')}})"
             )
     return ""

@@ -16,9 +16,9 @@ CLUSTERED = 0.3  # how much likelier than by chance the neighbour of a gap is on
 GAPS_FOR_GROUPS = 4  # gaps before one can speak of groups; two of them beside each other are no group yet
 
 
-def scattered(obs: Observations) -> NDArray[np.bool_]:
+def find_scattered_gaps(obs: Observations) -> NDArray[np.bool_]:
     """True at missing entries of slices that have an observed one, full shape."""
-    missing = ~obs.mask
+    missing = obs.gaps
     for n in slice_modes(obs.shape):
         missing[(slice(None),) * n + (~obs.seen(n),)] = False
     return missing
@@ -36,7 +36,7 @@ def clustering(obs: Observations) -> list[float]:
     """
     whole = slice_modes(obs.shape)
     seen = [obs.seen(n) if n in whole else np.ones(length, dtype=bool) for n, length in enumerate(obs.shape)]
-    missing = ~obs.mask
+    missing = obs.gaps
     return _together(missing if all(s.all() for s in seen) else missing[np.ix_(*seen)])
 
 
@@ -52,11 +52,11 @@ def _together(missing: NDArray[np.bool_]) -> list[float]:
     return out
 
 
-def clustered(obs: Observations) -> bool:
+def has_clustered_gaps(obs: Observations) -> bool:
     """Do gaps come in groups along some mode: whole pixels, whole days at a station, clouds?"""
     if obs.size > DENSE_LIMIT or obs.size - obs.nnz < GAPS_FOR_GROUPS:
         return False
-    return int(scattered(obs).sum()) >= GAPS_FOR_GROUPS and max(clustering(obs)) > CLUSTERED
+    return int(find_scattered_gaps(obs).sum()) >= GAPS_FOR_GROUPS and max(clustering(obs)) > CLUSTERED
 
 
 # --- gaps in pictures -----------------------------------------------------------------------------------------------
@@ -89,27 +89,12 @@ GAPS = ("next to a known entry", "2 or 3 steps from one", "further from any", "i
 STEPS = (1, 3)  # distances at which one kind of gap ends and the next begins
 
 
-def gap_kinds(observed: NDArray[np.bool_], ordered: Sequence[int]) -> NDArray[np.uint8]:
-    """What kind of gap each entry is (or, if observed, would be as a single gap): numbers of GAPS, full shape.
+def kinds_at(observed: NDArray[np.bool_], at: Array, ordered: Sequence[int]) -> NDArray[np.uint8]:
+    """Say what kind of gap the missing entries at the flat positions `at`, (k,), are: numbers of GAPS.
 
     The kind depends on the distance to the nearest known entry along one of the modes `ordered`, all other indices
     equal: an entry one hour away predicts well, one a week away does not. Without an ordered mode there is no distance.
     """
-    kinds = np.zeros(observed.shape, dtype=np.uint8)
-    if ordered:
-        distance = np.full(observed.shape, np.iinfo(np.int32).max, dtype=np.int32)
-        for n in ordered:
-            np.minimum(distance, steps_to_known(observed, n), out=distance)
-        kinds = np.searchsorted(STEPS, distance, side="left").astype(np.uint8)
-    for n in slice_modes(observed.shape):
-        others = tuple(m for m in range(observed.ndim) if m != n)
-        unseen = ~observed.any(axis=others, keepdims=True)
-        kinds[np.broadcast_to(unseen, observed.shape)] = len(GAPS) - 1
-    return kinds
-
-
-def kinds_at(observed: NDArray[np.bool_], at: Array, ordered: Sequence[int]) -> NDArray[np.uint8]:
-    """As `gap_kinds`, but only of the missing entries at the flat positions `at`, (k,): cheaper where they are few."""
     where = np.unravel_index(at, observed.shape)
     kinds = np.full(len(at), len(STEPS) if ordered else 0, dtype=np.uint8)
     for step in range(max(STEPS), 0, -1) if ordered else ():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.gaps import CLUSTERED, clustered, clustering, scattered, slice_modes
+from tensorfill.data.gaps import CLUSTERED, clustering, find_scattered_gaps, has_clustered_gaps, slice_modes
 from tensorfill.data.observations import DENSE_LIMIT, Observations, check_share
 
 Array = NDArray[Any]
@@ -21,16 +21,16 @@ Array = NDArray[Any]
 TRIES = 8  # ways to move the gaps, to find one that empties no slice
 MOVES = 32  # times that few gaps are moved, to hide enough entries under them
 SLIGHTLY = 0.25  # of a gap's length that gaps it meets may have: single entries missing here and there are everywhere
-NEARLY = 0.05  # of the entries to be set aside that may be left out, rather than move the gaps once more
-FEWEST = 8  # entries set aside that are worth a fit
+NEARLY = 0.05  # of the validation entries that may be left out, rather than move the gaps once more
+FEWEST = 8  # validation entries that are worth a fit
 TELLING = 60  # entries under moved gaps that are evidence enough, even if they are a small share of all
 MOSTLY = 0.5  # of the gaps that must lie at ends for them to be set aside at ends
 DEEPEST = 0.3  # of a series that may be set aside at its end
 
 
 def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -> tuple[Observations, Observations]:
-    """(kept, held out), as `Observations.split`; where gaps are clustered, so are the entries held out, and where whole
-    slices were never seen, whole slices are among them.
+    """(training, validation), as `Observations.split`; where gaps are clustered, so are the entries held out, and where
+    whole slices were never seen, whole slices are among them.
     """
     check_share(share)
     if obs.size > DENSE_LIMIT:
@@ -40,19 +40,19 @@ def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -
     share = (share * obs.nnz - whole.sum()) / rest.nnz
     if whole.any() and share < 0.01:
         return rest, obs.subset(whole)
-    kept = _around_moved_gaps(obs, rest, share, rng) if clustered(obs) else None
-    if kept is None:
-        kept, _ = rest.split(share, rng)
-    return kept, obs.subset(~np.isin(obs.flat, kept.flat))
+    training = _around_moved_gaps(obs, rest, share, rng) if has_clustered_gaps(obs) else None
+    if training is None:
+        training, _ = rest.split(share, rng)
+    return training, obs.subset(~np.isin(obs.flat, training.flat))
 
 
-def gap_numbers(obs: Observations, kept: Observations, aside: Observations) -> Array:
-    """Which gap each entry set aside from `obs` belongs to, (k,). Errors within one gap are alike, so that it is gaps,
+def gap_numbers(obs: Observations, training: Observations, validation: Observations) -> Array:
+    """Which gap each validation entry of `obs` belongs to, (k,). Errors within one gap are alike, so that it is gaps,
     not entries, that are evidence of their own.
     """
-    if obs.size > DENSE_LIMIT or not clustered(obs):
-        return np.arange(aside.nnz)
-    number = _numbered(~kept.mask, _free(obs)).reshape(-1)[aside.flat]
+    if obs.size > DENSE_LIMIT or not has_clustered_gaps(obs):
+        return np.arange(validation.nnz)
+    number = _label_gaps(~training.mask, _free(obs)).reshape(-1)[validation.flat]
     return np.asarray(np.unique(number, return_inverse=True)[1])
 
 
@@ -68,16 +68,16 @@ def _around_moved_gaps(
     Ways that empty no slice come first; if there is none, as with few series, one entry of each such slice stays. Of
     blots, the way whose entries are as deep inside them as those missing: most of a moved blot may be missing already.
     """
-    missing, free = scattered(obs), _free(obs)
+    missing, free = find_scattered_gaps(obs), _free(obs)
     wanted, best, least = 0.0 if free else _depth(~obs.mask, missing), None, (True, np.inf)
     for _ in range(TRIES):
         out = _under_moved_gaps(rest, missing, share, free, rng)
         if not FEWEST <= out.sum() <= min(2 * share, 0.5) * rest.nnz:
             continue
-        kept = rest.subset(~out)
-        off = 0.0 if free else abs(_depth(~kept.mask, obs.mask & ~kept.mask) - wanted)
-        if best is None or (_emptied(kept, rest), off) < least:
-            best, least = out, (_emptied(kept, rest), off)
+        training = rest.subset(~out)
+        off = 0.0 if free else abs(_depth(~training.mask, obs.mask & ~training.mask) - wanted)
+        if best is None or (_empties_slice(training, rest), off) < least:
+            best, least = out, (_empties_slice(training, rest), off)
         if least == (False, 0.0):
             break
     if best is None:
@@ -92,9 +92,9 @@ def _depth(gaps: NDArray[np.bool_], here: NDArray[np.bool_]) -> float:
     return float(distance_transform_edt(gaps)[here].mean())
 
 
-def _emptied(kept: Observations, obs: Observations) -> bool:
-    """Does a slice have entries in `obs`, but none in `kept`?"""
-    return any((obs.seen(n) & ~kept.seen(n)).any() for n in slice_modes(obs.shape))
+def _empties_slice(training: Observations, obs: Observations) -> bool:
+    """Does a slice have entries in `obs`, but none in `training`?"""
+    return any((obs.seen(n) & ~training.seen(n)).any() for n in slice_modes(obs.shape))
 
 
 def _but_one(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
@@ -111,7 +111,8 @@ def _but_one(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
 
 def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> Array:
     """Which observations (nnz,) to hide with their whole slice. Their share of the held-out entries is the share of
-    never observed slices among the gaps, and they come in runs of the same lengths.
+    never observed slices among the gaps, and they come in runs of the same lengths. Runs that meet others, or an end
+    that no real one meets, are more difficult than real ones: the former are taken last, the latter never.
     """
     out = np.zeros(obs.nnz, dtype=bool)
     gaps = obs.size - obs.nnz
@@ -131,8 +132,10 @@ def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> 
                 hidden[j] = True
         for _ in range(3):  # each time the runs are moved by another distance; one move may hide too little
             moved = seen & np.roll(~seen & ~at_ends, int(rng.integers(1, length)))
-            starts = np.flatnonzero(moved & ~np.roll(moved, 1))
-            for start in rng.permutation(starts):
+            moved[[0, -1]] = False
+            starts = rng.permutation(np.flatnonzero(moved & ~np.roll(moved, 1)))
+            meets = np.convolve(~seen | hidden, [1, 1, 1], "same") > 0
+            for start in starts[np.argsort(meets[starts], kind="stable")]:
                 for i in range(start, length):
                     if total >= wanted or not moved[i] or hidden.sum() >= 0.3 * seen.sum():
                         break
@@ -155,16 +158,16 @@ def _under_moved_gaps(
         hidden = _apart(missing, free, obs, count, rng)
         if hidden.any():
             return hidden
-    moved = _moved(missing, rng)
+    moved = _shift_gaps(missing, rng)
     for _ in range(MOVES):
         if np.count_nonzero(moved.reshape(-1)[obs.flat]) >= count:
             break
-        moved |= _moved(missing, rng)
+        moved |= _shift_gaps(missing, rng)
     hidden = moved.reshape(-1)[obs.flat]
     if hidden.sum() <= count:
         return hidden
     if free:
-        gap = _numbered(moved, free).reshape(-1)[obs.flat]
+        gap = _label_gaps(moved, free).reshape(-1)[obs.flat]
         order = rng.permutation(int(gap.max()) + 1)[gap]
     else:  # gaps are blots, which may all be one: take what lies within a stretch of the longest mode
         longest = int(np.argmax(obs.shape))
@@ -196,10 +199,10 @@ def _apart(
     borders = np.zeros_like(missing)
     for n, end in ((n, end) for n in extend for end in (0, -1) if not inner.take(end, axis=n).any()):
         borders[(slice(None),) * n + (end,)] = True
-    left = _by_length(_numbered(inner, free)) * (count - int(hidden.sum())) / max(int(inner.sum()), 1)
+    left = _by_length(_label_gaps(inner, free)) * (count - int(hidden.sum())) / max(int(inner.sum()), 1)
     for made_up in (False, True):
         for _ in range(MOVES if inner.any() else 0):
-            gap = _numbered(_clear(_moved(inner, rng), taken | borders, free, ~obs.mask), free)
+            gap = _label_gaps(_clear(_shift_gaps(inner, rng), taken | borders, free, ~obs.mask), free)
             chosen = _of_lengths(gap, left, rng, made_up=made_up)
             taken |= np.isin(gap, chosen)
             if left.sum() <= NEARLY * count or len(chosen) == 0:
@@ -244,7 +247,7 @@ def _clear(
     """Those of the gaps that meet none of the others, and only so little of the known gaps that it hardly makes them
     longer, full shape.
     """
-    number = _numbered(gaps | others | known_gaps, free)
+    number = _label_gaps(gaps | others | known_gaps, free)
     count = int(number.max()) + 1
     own, met = (np.bincount(number[where], minlength=count) for where in (gaps, known_gaps))
     meets = met > SLIGHTLY * own
@@ -282,12 +285,12 @@ def _some(hidden: Array, obs: Observations, free: Sequence[int], count: int, rng
     return np.asarray(hidden & (order <= last))
 
 
-def _moved(missing: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+def _shift_gaps(missing: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
     """The gaps moved round by a random distance along every mode."""
     return np.roll(missing, [int(rng.integers(length)) for length in missing.shape], axis=tuple(range(missing.ndim)))
 
 
-def _numbered(missing: NDArray[np.bool_], free: Sequence[int]) -> NDArray[np.int32]:
+def _label_gaps(missing: NDArray[np.bool_], free: Sequence[int]) -> NDArray[np.int32]:
     """The number (from 1) of the gap that each missing entry belongs to, 0 elsewhere: full shape. Entries
     are of one gap if they are neighbours along a mode that is not free: a stretch of a series, a fibre, a slice.
     """

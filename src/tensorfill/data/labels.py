@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.dates import moments
-from tensorfill.data.sources import CarriedSource, FrameSource, LineSource, MatrixSource, SeriesSource, XarraySource
+from tensorfill.data.sources import LineSource
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
-MOMENT = re.compile(DAY.pattern + r"([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")  # without a time zone: NumPy has none
+MOMENT = re.compile(DAY.pattern + r"([ T]\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?")  # without a time zone: NumPy has none
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?")  # 007 is a name
+ORDERED_NAME = re.compile(  # text that begins with a number, or by the calendar
+    r"\d|(mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|"
+    r"(quarter|day|week|month|year|hour|minute|time|step|[qdwmyht])[ _.-]?\d",
+    re.IGNORECASE,
+)
+CALENDAR = ((7, 1, 1), (52, 7, 7), (12, 28, 31), (4, 89, 92))  # steps of a turn, and the days of a step, from and to
 EVEN = 1.2  # steps are even if the widest is no more than so many times the narrowest: months, and quarters of a year
 
 
-def carried(obs: Observations) -> dict[str, Any]:
+def axis_labels(obs: Observations) -> dict[str, Any]:
     """{dimension: labels} that the data came with: index, columns, coordinates."""
     if hasattr(obs, "labels"):  # of observations in blocks
         return dict(obs.labels)
-    source: Any = obs.source
-    if isinstance(source, SeriesSource | LineSource | CarriedSource):
-        source = source.inner
-    if isinstance(source, XarraySource):
-        da = source.da
-        return {str(d): da.indexes[d] for d in da.dims if d in da.indexes}
-    if hasattr(source, "carried"):  # of polars, whose module is loaded for its tables alone
-        return dict(source.carried)
-    if isinstance(source, FrameSource):
-        return dict(zip(source.dims, source.labels, strict=True))
-    if isinstance(source, MatrixSource):
-        return dict(zip(obs.dims, (source.frame.index, source.frame.columns), strict=True))
-    return {}
+    return {} if obs.source is None else obs.source.axis_labels(obs.dims)
+
+
+def all_labels(obs: Observations) -> dict[str, Any]:
+    """As `axis_labels`, with those that a file had beside its numbers."""
+    beside = getattr(obs.source, "labels", None)
+    return {**beside, **axis_labels(obs)} if isinstance(beside, Mapping) else axis_labels(obs)
 
 
 def slice_name(obs: Observations, mode: int, i: int) -> str:
     """A slice by the label that the data came with, `column = 'rain'`, `day = 2024-03-01`; else by its position."""
     dim = obs.dims[mode]
-    found = {**getattr(obs.source, "labels", {}), **carried(obs)}.get(dim) if obs.source is not None else None
+    found = all_labels(obs).get(dim)
     if found is None or len(found) != obs.shape[mode]:
         return f"{dim} = {i}"
     label = next(iter(found[i : i + 1]))
@@ -81,7 +81,7 @@ def _by_labels(obs: Observations, table: Any) -> Array:
     """The coordinates (k, N) that a table of labels names, one column for each dimension; indices where there are no
     labels.
     """
-    known, columns = carried(obs), []
+    known, columns = axis_labels(obs), []
     for d, length in zip(obs.dims, obs.shape, strict=True):
         if d not in table:
             msg = f"the table must have a column for each of {', '.join(obs.dims)}; {d!r} is missing."
@@ -99,11 +99,38 @@ def _by_labels(obs: Observations, table: Any) -> Array:
     return np.stack(columns, axis=1)
 
 
+def times(labels: Any, *, clock: bool = False) -> Array | None:
+    """Labels as moments (datetime64), (k,): of a time zone in UTC, or as the `clock` there shows them; durations count
+    from 1970. None for labels that are not time, or not all of them.
+    """
+    if getattr(labels, "tz", None) is not None and not clock:
+        labels = labels.tz_convert("UTC")
+    array = labels.to_numpy() if getattr(labels, "dtype", np.dtype(object)).kind == "m" else tidy(labels)
+    array = array.astype("m8[us]") + np.datetime64(0, "us") if array.dtype.kind == "m" else array
+    return array if array.dtype.kind == "M" and not np.isnat(array).any() else None
+
+
+def calendar_period(labels: Any) -> int | None:
+    """Steps after which the calendar repeats, for even moments: a day of hours or parts of them, a week of days, a year
+    of weeks, months or quarters. None for other labels, and for fewer than two turns.
+    """
+    at = times(labels)
+    if at is None or len(at) < 2:
+        return None
+    days = np.diff(at) / np.timedelta64(1, "D")
+    step, parts = float(np.median(days)), round(1 / max(float(np.median(days)), 1e-9))
+    if days.min() <= 0 or days.max() > EVEN * days.min():
+        return None
+    turn = next((turn for turn, low, high in CALENDAR if low <= step <= high), None)
+    turn = parts if step < 0.5 and abs(parts * step - 1) < 1e-6 else turn
+    return turn if turn is not None and 2 * turn <= len(at) else None
+
+
 def tidy(labels: Any) -> Array:
-    """Labels as moments (datetime64), numbers (integer or float) or text."""
+    """Labels to be shown: moments (datetime64, as the clock there shows them), numbers or text."""
     if type(labels).__name__ == "PeriodIndex":  # when they start
         labels = labels.to_timestamp()
-    if getattr(labels, "tz", None) is not None:  # moments as the clock there shows them
+    if getattr(labels, "tz", None) is not None:
         labels = labels.tz_localize(None)
     array = labels.to_numpy() if hasattr(labels, "to_numpy") else _array(labels)
     if array.dtype.kind in "Miuf":
@@ -148,22 +175,40 @@ def _duration(seconds: int) -> str:
 
 def with_positions(obs: Observations, labels: Mapping[str, Any] | None = None) -> Observations:
     """The same, with `positions` of the modes whose labels (those given, else those the data carry) are numbers or
-    moments that rise by uneven steps.
+    moments that rise by uneven steps, with the `periods` of the calendar, and with the modes that have names alone as
+    `unordered`.
     """
-    found = carried(obs) if labels is None else labels
-    places = tuple(_places(found[d], n) if d in found else None for d, n in zip(obs.dims, obs.shape, strict=True))
-    return obs if all(at is None for at in places) else replace(obs, positions=places)
+    found = axis_labels(obs) if labels is None else labels
+    lengths = dict(zip(obs.dims, obs.shape, strict=True))
+    told = {d: labels for d, labels in found.items() if d in lengths and len(labels) == lengths[d]}
+    numbers = {d: as_numbers(labels) for d, labels in told.items()}
+    places = tuple(_places(numbers.get(d)) for d in obs.dims)
+    return replace(
+        obs,
+        positions=None if all(at is None for at in places) else places,
+        unordered=frozenset(d for d, at in numbers.items() if at is None and not _say_an_order(told[d])),
+        periods={d: turn for d, labels in told.items() if (turn := calendar_period(labels)) is not None},
+    )
 
 
-def _places(labels: Any, length: int) -> Array | None:
+def as_numbers(labels: Any) -> Array | None:
+    """Labels that are numbers or moments as numbers that can be sorted, (k,); None for text."""
+    moments_of = times(labels)
+    array = tidy(labels) if moments_of is None else moments_of.astype("M8[us]").astype(np.int64)
+    return array if array.dtype.kind in "iuf" else None
+
+
+def _say_an_order(labels: Any) -> bool:
+    """Do labels in words have an order: 08:00, 10-19, 3rd, week 5, Q1, March? Other names have none."""
+    if getattr(labels, "ordered", False):  # categories that were declared so
+        return True
+    return all(ORDERED_NAME.match(str(x).strip()) for x in labels)
+
+
+def _places(array: Array | None) -> Array | None:
     """Where these labels lie, in median steps from the first, (I_n,); None for text, and for even steps or a fall."""
-    array = tidy(labels)
-    if len(array) != length or length < 3 or array.dtype.kind not in "Miuf":
+    if array is None or len(array) < 3:
         return None
-    if array.dtype.kind == "M":
-        if np.isnat(array).any():
-            return None
-        array = array.astype("M8[us]").astype(np.int64)
     at = array.astype(np.float64) - float(array[0])
     steps = np.diff(at)
     if not np.isfinite(at).all() or steps.min() <= 0 or steps.max() <= EVEN * steps.min():

@@ -45,7 +45,7 @@ def size_of(given: int | float | str) -> int:
 
 
 @contextmanager
-def limited(given: int | str | None) -> Iterator[None]:
+def limit_memory(given: int | str | None) -> Iterator[None]:
     """At most so much memory inside; None leaves the limit as it is."""
     if given is None:
         yield

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensorfill.data.coordinates import match_rows
+from tensorfill.data.sources import Source
 from tensorfill.registry import did_you_mean
 
 if TYPE_CHECKING:
@@ -21,23 +23,25 @@ Array = NDArray[Any]
 
 # A dense copy larger than this is refused with a sentence rather than tried: 2^28 doubles are 2 GiB.
 DENSE_LIMIT = 2**28
+TOO_LARGE = 2.0**1020  # a sixteenth of the largest float, so that differences and estimates beyond the data are finite
 
 
 class DataWarning(UserWarning):
     """Something about the data that a user should know before trusting the fill."""
 
 
-class Source(Protocol):
-    """Where the observations came from: knows how to give the answer back in the same type."""
+MAKERS: dict[str, Callable[..., Observations]] = {}  # what makes Observations of each kind of data: see `maker`
+F = TypeVar("F", bound=Callable[..., Any])
 
-    def fill(self, estimate: Array) -> Any:
-        """The input with its missing entries taken from `estimate` (full shape), observed ones untouched."""
 
-    def wrap(self, estimate: Array) -> Any:
-        """Other numbers (full shape) in the same type: an estimate, an end of an interval."""
+def maker(kind: str) -> Callable[[F], F]:
+    """Decorator: a function that makes Observations of one kind of data, for `Observations.from_<kind>`."""
 
-    def only(self, kept: Array) -> Source:
-        """The same with nothing observed but the entries at the coordinates `kept` (k, N), some of those that were."""
+    def add(function: F) -> F:
+        MAKERS[kind] = function
+        return function
+
+    return add
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +59,11 @@ class Observations:
     dims : N names
     source : where they came from, so that the answer can have the same type; None: a NumPy array
     positions : per mode where its entries lie, (I_n,), if their steps are uneven, else None; None for all even
+    outside : True where nothing is to be filled, full shape: land in a sea cube; None for nowhere
+    unordered : dims whose entries have no order, only names: users, species, columns of a table
+    features : {dim: numbers that describe its entries, (I_n, P)}: age of users, kind of films
+    column_priors : {column: numerical prior or its name} that a user gave for columns of a table
+    periods : {dim: steps after which the calendar repeats}, of modes of dates: 12 for months
     """
 
     shape: tuple[int, ...]
@@ -64,6 +73,11 @@ class Observations:
     dims: tuple[str, ...] = ()
     source: Source | None = field(default=None, repr=False)
     positions: tuple[Array | None, ...] | None = field(default=None, repr=False)
+    outside: NDArray[np.bool_] | None = field(default=None, repr=False, kw_only=True)
+    unordered: frozenset[str] = field(default=frozenset(), kw_only=True)
+    features: Mapping[str, Array] = field(default_factory=dict, repr=False, kw_only=True)
+    column_priors: Mapping[str, Any] = field(default_factory=dict, repr=False, kw_only=True)
+    periods: Mapping[str, int] = field(default_factory=dict, repr=False, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dims", check_dims(self.dims, len(self.shape)))
@@ -79,6 +93,7 @@ class Observations:
             )
             raise ValueError(msg)
         self._check_finite()
+        self._check_features()
         for name in ("indices", "values", "weights"):
             if getattr(self, name) is not None:
                 view = getattr(self, name).view()  # the array given may be the user's own, which stays writable
@@ -87,9 +102,13 @@ class Observations:
 
     def _check_finite(self) -> None:
         bad = np.flatnonzero(~np.isfinite(self.values))
+        if not bad.size and self.values.dtype == np.float64:
+            bad = np.flatnonzero(np.abs(self.values) >= TOO_LARGE)
         if bad.size:
+            got = self.values[bad[0]]
+            must = f"below {TOO_LARGE:.2g} in size, as differences must fit too" if np.isfinite(got) else "finite"
             msg = (
-                f"observed values must be finite; got {self.values[bad[0]]} at index {self.index_at(bad[0])}. "
+                f"observed values must be {must}; got {got} at index {self.index_at(bad[0])}. "
                 "Mark that entry as missing (NaN or mask)."
             )
             raise ValueError(msg)
@@ -100,6 +119,14 @@ class Observations:
                     f"weights must be finite and > 0 at observed entries; got {self.weights[bad[0]]} at index "
                     f"{self.index_at(bad[0])}. Mask an entry to leave it out."
                 )
+                raise ValueError(msg)
+
+    def _check_features(self) -> None:
+        """Keep the features of dimensions that there are: a fold has others."""
+        object.__setattr__(self, "features", {d: X for d, X in self.features.items() if d in self.dims})
+        for d, X in self.features.items():
+            if len(X) != (length := self.shape[self.dims.index(d)]):
+                msg = f"features of {d} must have {length} rows, as the data; got {len(X)}. Leave them out."
                 raise ValueError(msg)
 
     # --- makers -------------------------------------------------------------------------------------------------
@@ -114,9 +141,7 @@ class Observations:
         dims: Sequence[str] | None = None,
     ) -> Observations:
         """From an array with NaN for missing, or with `mask` (True = observed), or a `numpy.ma` array."""
-        from tensorfill.data.convert import from_dense
-
-        return from_dense(T, mask, weights=weights, dims=dims)
+        return MAKERS["dense"](T, mask, weights=weights, dims=dims)
 
     @classmethod
     def from_coo(
@@ -130,24 +155,17 @@ class Observations:
         duplicates: str = "error",
     ) -> Observations:
         """From coordinates (nnz, N) and values (nnz,); `duplicates`: "error", "mean" or "sum"."""
-        from tensorfill.data.convert import from_coo
-
-        return from_coo(indices, values, shape, weights=weights, dims=dims, duplicates=duplicates)
+        return MAKERS["coo"](indices, values, shape, weights=weights, dims=dims, duplicates=duplicates)
 
     @classmethod
     def from_pandas(cls, frame: Any, dims: Sequence[str], value: str, *, weight: str | None = None) -> Observations:
         """From a long table: one column per dimension, one value column; absent rows and NaN are missing."""
-        from tensorfill.data.frames import from_pandas
-        from tensorfill.data.sentinels import warn_of_sentinels
-
-        return warn_of_sentinels(from_pandas(frame, dims, value, weight=weight))
+        return MAKERS["pandas"](frame, dims, value, weight=weight)
 
     @classmethod
     def from_xarray(cls, da: Any, mask: ArrayLike | None = None, *, weights: ArrayLike | None = None) -> Observations:
         """From an xarray DataArray with NaN for missing; dims keep their names."""
-        from tensorfill.data.dataarrays import from_xarray
-
-        return from_xarray(da, mask, weights=weights)
+        return MAKERS["xarray"](da, mask, weights=weights)
 
     # --- facts --------------------------------------------------------------------------------------------------
 
@@ -207,14 +225,18 @@ class Observations:
         out[self.flat] = True
         return out.reshape(self.shape)
 
+    @property
+    def gaps(self) -> NDArray[np.bool_]:
+        """True where something is missing that is to be filled, full shape."""
+        missing = ~self.mask
+        return missing if self.outside is None or self.outside.shape != self.shape else missing & ~self.outside
+
     def paste(self, out: Array) -> None:
         """Write the observed values into `out`, full shape."""
         out[tuple(self.indices.T)] = self.values  # not by reshaping, which copies an array in another order
 
     def at(self, where: Array) -> Array:
         """The observed values at the coordinates (k, N), NaN where there are none: (k,)."""
-        from tensorfill.data.formats.base import match_rows
-
         found = match_rows(self.indices, where, self.shape)
         return np.where(found >= 0, self.values[found], np.nan)
 
@@ -228,16 +250,14 @@ class Observations:
     def refuse_huge(self, what: str) -> None:
         """Raise MemoryError, with a sentence, if `what` would take one number for each of too many entries."""
         if self.size > DENSE_LIMIT:
-            msg = (
-                f"{what} needs one number per entry, {self.size:.3g} of them; the limit is {DENSE_LIMIT:.3g}. "
-                "Work with coordinates instead, done.at(indices), or chunk by chunk, done.to_zarr(path)."
-            )
+            msg = f"{what} needs one number per entry, {self.size:.3g} of them; the limit is {DENSE_LIMIT:.3g}. "
+            msg += "Work with coordinates instead, done.at(indices), or chunk by chunk, done.to_zarr(path)."
             raise MemoryError(msg)
 
     def digest(self) -> str:
-        """A short name for shape, coordinates, values and weights."""
+        """A short name for shape, coordinates, values, weights and features."""
         total = hashlib.sha256(repr(self.shape).encode())
-        for array in (self.indices, self.values, self.weights):
+        for array in (self.indices, self.values, self.weights, *self.features.values()):
             total.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
         return total.hexdigest()[:16]
 
@@ -245,6 +265,10 @@ class Observations:
         """Where the entries of a mode lie, (I_n,): 0, 1, 2, ... unless the data say otherwise."""
         at = None if self.positions is None else self.positions[mode]
         return np.arange(self.shape[mode], dtype=np.float64) if at is None else at
+
+    def has_order(self, mode: int) -> bool:
+        """Has a mode neighbours and periods, or only names?"""
+        return self.dims[mode] not in self.unordered
 
     def position_given(self, mode: int) -> bool:
         """Do the data say that the steps along a mode are uneven?"""
@@ -288,7 +312,7 @@ class Observations:
         return replace(self, indices=indices, values=self.values[keep], weights=weights, source=source)
 
     def split(self, share: float, rng: np.random.Generator) -> tuple[Observations, Observations]:
-        """(kept, held out): a random share of the observed entries set aside, at least one on either side."""
+        """(training, validation): a random share of the observed entries held out, at least one on either side."""
         check_share(share)
         if self.nnz < 2:
             msg = f"holding out entries needs at least 2 observations; got {self.nnz}. Use held_out=0."
@@ -305,7 +329,7 @@ class Observations:
 
 
 def check_share(share: float) -> None:
-    """A sentence unless some entries, but not all, are to be set aside."""
+    """Refuse a share unless some entries, but not all, are held out."""
     if not 0 < share < 1:
         msg = f"the held-out share must be between 0 and 1; got {share}."
         raise ValueError(msg)

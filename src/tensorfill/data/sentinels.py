@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.caller import caller_level
 from tensorfill.data.observations import DataWarning, Observations
+from tensorfill.data.stacklevel import find_stacklevel
 
 Array = NDArray[Any]
 
@@ -57,16 +57,16 @@ class Sentinel:
 def warn_of_sentinels(obs: Observations) -> Observations:
     """Return the observations unchanged, after a DataWarning for each value among them that may mean "missing"."""
     for found in sentinels(obs.values):
-        warnings.warn(str(found), DataWarning, stacklevel=caller_level())
+        warnings.warn(str(found), DataWarning, stacklevel=find_stacklevel())
     return obs
 
 
 def sentinels(values: Array) -> list[Sentinel]:
     """The suspicious values among `values` (nnz,), the most extreme first."""
-    return list(_found(np.asarray(values)))
+    return list(_find(np.asarray(values)))
 
 
-def _found(values: Array) -> Iterator[Sentinel]:
+def _find(values: Array) -> Iterator[Sentinel]:
     for _ in range(CODES):
         if len(values) < OTHERS + 2:
             return

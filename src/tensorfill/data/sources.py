@@ -5,47 +5,36 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.exact import floats
+from tensorfill.data.casting import as_objects, cast_like, column_numbers, fill_column
 
 Array = NDArray[Any]
 
 
-def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Estimates in the input's own type, inside its range: integers rounded, bool by majority."""
-    if dtype.kind == "b":
-        return values >= 0.5
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        rounded = np.rint(values)
-        # float64(2^63 - 1) rounds up to 2^63: clip by comparing, so that the cast cannot overflow
-        out = np.clip(rounded, limits.min, np.nextafter(np.float64(limits.max) + 1, 0)).astype(dtype)
-        return np.where(rounded >= limits.max, dtype.type(limits.max), out)
-    if dtype.kind == "f" and dtype.itemsize < values.dtype.itemsize:
-        values = np.clip(values, np.finfo(dtype).min, np.finfo(dtype).max)
-    return values.astype(dtype)
+class Source(Protocol):
+    """Where the observations came from: knows how to give the answer back in the same type."""
 
+    @property
+    def leaves_gaps(self) -> bool:
+        """Can gaps stay in data of this type, as NaN or masked?"""
 
-def column_numbers(column: Any, hint: str = "Choose a column of numbers.") -> Array:
-    """The numbers of a pandas column: as they are, or as floats with NaN where its type has its own missing value."""
-    if column.dtype.kind not in "biuf":
-        if any(isinstance(x, str) and _is_number(x) for x in column.unique()):  # numbers as text, and perhaps words
-            name = f"frame[{column.name!r}]"
-            hint = f"Make numbers of text, gaps of all else: {name} = pandas.to_numeric({name}, errors='coerce')."
-        return floats(column.to_numpy(dtype=object), f"the values of column {column.name!r}", hint)
-    plain = isinstance(column.dtype, np.dtype)
-    return column.to_numpy() if plain else column.to_numpy(dtype=np.float64, na_value=np.nan)
+    def fill(self, estimate: Array, unfilled: Array | None = None) -> Any:
+        """The input with its missing entries taken from `estimate` (full shape), observed ones untouched; those that
+        are `unfilled` (full shape) stay gaps.
+        """
 
+    def wrap(self, estimate: Array) -> Any:
+        """Other numbers (full shape) in the same type: an estimate, an end of an interval."""
 
-def _is_number(text: str) -> bool:
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False
+    def only(self, kept: Array) -> Source:
+        """The same with nothing observed but the entries at the coordinates `kept` (k, N), some of those that were."""
+
+    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
+        """{dimension: labels} that the data came with: index, columns, coordinates."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +42,8 @@ class ArraySource:
     """A dense array; numpy.ma stays numpy.ma."""
 
     table: ClassVar[bool] = False  # rows and columns of a table, which are no pixels
+    leaves_gaps: ClassVar[bool] = True  # can gaps stay, as NaN or masked?
+    latent: ClassVar[frozenset[str]] = frozenset()  # names of columns that stand for levels, not for numbers to round
 
     array: Array
     observed: NDArray[np.bool_]
@@ -70,15 +61,26 @@ class ArraySource:
         out[tuple(self.kept.T)] = True
         return out
 
-    def fill(self, estimate: Array) -> Array:
+    def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Array:
+        """The data with estimates in their gaps, but for those that are `unfilled` (full shape): NaN, or masked."""
         out = np.array(np.ma.getdata(self.array), copy=True)
         gaps = ~self.known
+        if out.dtype.kind != "f":  # what has no estimate stays as it is
+            gaps &= ~np.isnan(estimate)
         out[gaps] = cast_like(estimate[gaps], out.dtype)
+        if unfilled is not None and (out.dtype.kind != "f" or isinstance(self.array, np.ma.MaskedArray)):
+            return np.ma.MaskedArray(out, mask=unfilled)  # whole numbers have no NaN
+        if unfilled is not None:
+            out[unfilled] = np.nan
         return self.wrap(out)
 
     def wrap(self, estimate: Array) -> Array:
         """Other numbers in the same type."""
         return np.ma.MaskedArray(estimate, mask=False) if isinstance(self.array, np.ma.MaskedArray) else estimate
+
+    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
+        """{dimension: labels} that the data came with: index, columns, coordinates."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +93,69 @@ class CellsSource(ArraySource):
 
 
 @dataclass(frozen=True, eq=False)
+class LabelSource(CellsSource):
+    """Labels of an array, without its numbers."""
+
+    table: ClassVar[bool] = False
+
+
+class Wrapped:
+    """A source around another one: `back` makes data of the type that was given from what the inner one gives."""
+
+    inner: Any
+
+    def back(self, out: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def table(self) -> bool:
+        return bool(getattr(self.inner, "table", False))
+
+    @property
+    def leaves_gaps(self) -> bool:
+        return bool(self.inner.leaves_gaps)
+
+    @property
+    def latent(self) -> frozenset[str]:
+        return frozenset(getattr(self.inner, "latent", ()))
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, inner=self.inner.only(kept))  # type: ignore[type-var]  # all are dataclasses
+
+    def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
+        return self.back(self.inner.fill(estimate, unfilled))
+
+    def wrap(self, estimate: Array) -> Any:
+        return self.back(self.inner.wrap(estimate))
+
+    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
+        return dict(self.inner.axis_labels(dims))
+
+    def probabilities(self, estimate: Array, name: Any) -> Any:
+        return self.inner.probabilities(estimate, name)
+
+
+@dataclass(frozen=True, eq=False)
+class ConvertedSource(Wrapped):
+    """Data of another type, which were converted to that of `inner`; `convert` makes them again."""
+
+    inner: Any
+    convert: Callable[[Any], Any]
+
+    def back(self, out: Any) -> Any:
+        return self.convert(out)
+
+
+@dataclass(frozen=True, eq=False)
+class LineSource(ConvertedSource):
+    """One series alone, as a tensor whose second mode has length 1; `convert` makes a series of its only column."""
+
+
+@dataclass(frozen=True, eq=False)
 class XarraySource:
     """A DataArray: coordinates, attributes and name are kept."""
+
+    leaves_gaps: ClassVar[bool] = True
 
     da: Any
     inner: Any
@@ -100,28 +163,15 @@ class XarraySource:
     def only(self, kept: Array) -> Self:
         return replace(self, inner=self.inner.only(kept))
 
-    def fill(self, estimate: Array) -> Any:
-        return self.da.copy(data=self.inner.fill(estimate))
+    def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
+        out = self.da.copy(data=self.inner.fill(estimate))
+        return out if unfilled is None else out.where(~unfilled)
 
     def wrap(self, estimate: Array) -> Any:
         return self.da.copy(data=self.inner.wrap(estimate))
 
-
-@dataclass(frozen=True, eq=False)
-class LineSource:
-    """One series alone, as a tensor whose second mode has length 1; `take` makes a series of its only column."""
-
-    inner: Any
-    take: Callable[[Any], Any]
-
-    def only(self, kept: Array) -> Self:
-        return replace(self, inner=self.inner.only(kept))
-
-    def fill(self, estimate: Array) -> Any:
-        return self.take(self.inner.fill(estimate))
-
-    def wrap(self, estimate: Array) -> Any:
-        return self.take(self.inner.wrap(estimate))
+    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
+        return {str(d): self.da.indexes[d] for d in self.da.dims if d in self.da.indexes}
 
 
 def first_column(array: Array) -> Array:
@@ -137,33 +187,11 @@ def root(source: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class SeriesSource:
-    """A pandas Series with one index level per dimension, or a table of one such column."""
-
-    series: Any
-    inner: Any
-    frame: bool = False
-
-    def only(self, kept: Array) -> Self:
-        return replace(self, inner=self.inner.only(kept))
-
-    def fill(self, estimate: Array) -> Any:
-        return self._series(self.inner.fill(estimate))
-
-    def wrap(self, estimate: Array) -> Any:
-        return self._series(self.inner.wrap(estimate))
-
-    def _series(self, table: Any) -> Any:
-        out = table.set_index(list(self.inner.dims))[self.inner.value]
-        out = out.rename_axis(self.series.index.names).rename(self.series.name)
-        return out.to_frame() if self.frame else out
-
-
-@dataclass(frozen=True, eq=False)
 class MatrixSource:
     """A pandas table in wide form."""
 
     table: ClassVar[bool] = True
+    leaves_gaps: ClassVar[bool] = True
 
     frame: Any
     inner: Any
@@ -171,55 +199,90 @@ class MatrixSource:
     def only(self, kept: Array) -> Self:
         return replace(self, inner=self.inner.only(kept))
 
-    def fill(self, estimate: Array) -> Any:
-        if not any(hasattr(d, "numpy_dtype") for d in self.frame.dtypes):
+    def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
+        out = self._fill(estimate)
+        return out if unfilled is None else out.mask(unfilled)
+
+    def _fill(self, estimate: Array) -> Any:
+        kinds = set(self.frame.dtypes)
+        if len(kinds) == 1 and kinds == {self.inner.array.dtype}:  # one block of numbers
             return type(self.frame)(self.inner.fill(estimate), index=self.frame.index, columns=self.frame.columns)
-        out, known = self.frame.copy(), self.inner.known  # nullable columns: each keeps its type
+        out, known = self.frame.copy(), self.inner.known
         for n, (_, column) in enumerate(self.frame.items()):
-            dtype = getattr(column.dtype, "numpy_dtype", column_numbers(column).dtype)
-            out.isetitem(n, column.where(known[:, n], cast_like(estimate[:, n], dtype)))
+            if not known[:, n].all() and not np.isnan(estimate[:, n]).all():
+                out.isetitem(n, fill_column(column, known[:, n], estimate[:, n]))
         return out
 
     def wrap(self, estimate: Array) -> Any:
         return type(self.frame)(estimate, index=self.frame.index, columns=self.frame.columns)
 
+    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
+        return dict(zip(dims, (self.frame.index, self.frame.columns), strict=True))
+
 
 @dataclass(frozen=True, eq=False)
-class CarriedSource:
+class CarriedSource(Wrapped):
     """A pandas table with columns of text or dates beside those of numbers, which stand at `places`."""
-
-    table: ClassVar[bool] = True
 
     frame: Any
     places: tuple[int, ...]
     inner: Any
 
-    def only(self, kept: Array) -> Self:
-        return replace(self, inner=self.inner.only(kept))
-
-    def fill(self, estimate: Array) -> Any:
-        return self._beside(self.inner.fill(estimate))
-
-    def wrap(self, estimate: Array) -> Any:
-        return self._beside(self.inner.wrap(estimate))
-
-    def _beside(self, numbers: Any) -> Any:
+    def back(self, numbers: Any) -> Any:
         out = self.frame.copy()
         for n, place in enumerate(self.places):
             out.isetitem(place, numbers.iloc[:, n].set_axis(out.index))
         return out
 
-    def masked(self, out: Any, where: NDArray[np.bool_]) -> Any:
-        """`out` with NaN at `where` (rows, columns of numbers)."""
-        out = out.copy()
-        for n, place in enumerate(self.places):
-            out.isetitem(place, out.iloc[:, place].mask(where[:, n]))
+
+@dataclass(frozen=True, eq=False)
+class EncodedSource(Wrapped):
+    """A pandas table whose categories, dates and the like were encoded as numbers, which `inner` holds."""
+
+    leaves_gaps: ClassVar[bool] = False  # what a level has of several numbers is all or nothing
+
+    frame: Any
+    encoder: Any  # io.encoding.TableEncoder
+    inner: Any
+
+    @property
+    def latent(self) -> frozenset[str]:
+        """Names of the columns of numbers that stand for levels: they are no whole numbers to round."""
+        return self.encoder.latent
+
+    def back(self, out: Any) -> Any:
+        return self.encoder.inverse_transform(out, self.frame)
+
+    def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
+        out = super().fill(estimate, unfilled)
+        for c in self.encoder.used:
+            if c.kind != "number":  # what is known is kept as it is, to the last digit
+                column = self.frame.iloc[:, c.place]
+                out.isetitem(c.place, column.where(column.notna(), out.iloc[:, c.place]))
+        return out
+
+    def probabilities(self, estimate: Array, name: Any) -> Any:
+        """Of every level of a category, by these numbers (rows, columns of numbers)."""
+        return self.encoder.probabilities(estimate, self.frame, name)
+
+
+@dataclass(frozen=True, eq=False)
+class SavedSource(Wrapped):
+    """The numbers of an encoded table whose run was read from a file: the cells themselves were not saved."""
+
+    frame: Any  # its columns, without rows
+    encoder: Any
+    inner: Any
+
+    def back(self, out: Any) -> Any:
         return out
 
 
 @dataclass(frozen=True, eq=False)
 class FrameSource:
     """A pandas table in long form: the answer has one row for every combination of labels."""
+
+    leaves_gaps: ClassVar[bool] = True
 
     frame: Any
     dims: tuple[str, ...]
@@ -231,18 +294,20 @@ class FrameSource:
     def only(self, kept: Array) -> Self:
         return replace(self, kept=kept)
 
-    def fill(self, estimate: Array) -> Any:
+    def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
         given = self.frame[self.value]
         numbers = column_numbers(given)
         dtype = getattr(given.dtype, "numpy_dtype", numbers.dtype)
-        column = cast_like(estimate, dtype)
+        objects = given.dtype == object
+        column = np.array(as_objects(given, estimate)) if objects else cast_like(estimate, dtype)
         shape = tuple(len(u) for u in self.labels)
         seen = ~np.isnan(numbers) if numbers.dtype.kind == "f" else np.ones(len(numbers), dtype=bool)
         if self.kept is not None:
             places, kept = (np.ravel_multi_index(tuple(where.T), shape) for where in (self.codes, self.kept))
             seen &= np.isin(places, kept)
-        column[tuple(self.codes[seen].T)] = given[seen].to_numpy(dtype=dtype)
-        return self.wrap(column).astype({self.value: given.dtype})
+        column[tuple(self.codes[seen].T)] = given[seen].to_numpy(dtype=column.dtype)
+        out = self.wrap(column).astype({self.value: given.dtype})
+        return out if unfilled is None else out.assign(**{self.value: out[self.value].mask(unfilled.ravel())})
 
     def wrap(self, estimate: Array) -> Any:
         shape = tuple(len(u) for u in self.labels)
@@ -250,3 +315,6 @@ class FrameSource:
         table = {d: u[g] for d, u, g in zip(self.dims, self.labels, grid, strict=True)}
         out = type(self.frame)({**table, self.value: np.asarray(estimate).ravel()})
         return out.astype({d: self.frame[d].dtype for d in self.dims if hasattr(self.frame[d], "cat")})
+
+    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
+        return dict(zip(self.dims, self.labels, strict=True))

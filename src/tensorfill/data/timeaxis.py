@@ -11,17 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.labels import carried, tidy
+from tensorfill.data.labels import axis_labels, times
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import (
-    ArraySource,
-    CarriedSource,
-    FrameSource,
-    LineSource,
-    MatrixSource,
-    SeriesSource,
-    XarraySource,
-)
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -37,8 +28,8 @@ def time_modes(
     if time is None:
         if (alone := only_mode(obs)) is not None:
             return (alone,)
-        found = carried(obs) if labels is None else labels
-        dated = [n for n, d in enumerate(obs.dims) if d in found and tidy(found[d]).dtype.kind == "M"]
+        found = axis_labels(obs) if labels is None else labels
+        dated = [n for n, d in enumerate(obs.dims) if d in found and times(found[d]) is not None]
         if len(dated) == 1:
             return (dated[0],)
         told = "no mode has dates" if not dated else f"{' and '.join(obs.dims[n] for n in dated)} have dates"
@@ -91,35 +82,3 @@ def long_gaps(observed: Mask, modes: Sequence[int], most: int) -> Mask:
     edges[row[long], stop[long]] = -1
     inside = np.cumsum(edges[:, :-1], axis=1) > 0
     return inside.reshape([observed.shape[n] for n in order]).transpose(np.argsort(order))
-
-
-def check_emptiable(source: Any) -> None:
-    """Raise TypeError for types of data in which gaps cannot be left unfilled."""
-    source = source.inner if isinstance(source, LineSource) else source
-    if source is not None and not isinstance(
-        source, ArraySource | XarraySource | MatrixSource | CarriedSource | FrameSource | SeriesSource
-    ):
-        msg = f"max_gap leaves gaps in arrays, xarray and pandas; got {type(source).__name__}. "
-        msg += "Convert the data to one of them."
-        raise TypeError(msg)
-
-
-def emptied(out: Any, where: Mask, source: Any) -> Any:
-    """`out`, completed in the type of its source, with nothing at `where` (full shape): NaN, <NA>, or masked."""
-    if isinstance(source, LineSource):
-        where, source = where[:, 0], source.inner
-    if isinstance(source, XarraySource):
-        return out.where(~where)
-    if isinstance(source, CarriedSource):
-        return source.masked(out, where)
-    if isinstance(source, MatrixSource):
-        return out.mask(where)
-    if isinstance(source, SeriesSource):
-        return out.mask(where.reshape(out.shape))
-    if isinstance(source, FrameSource):
-        return out.assign(**{source.value: out[source.value].mask(where.ravel())})
-    if isinstance(out, np.ma.MaskedArray) or out.dtype.kind not in "f":  # whole numbers have no NaN
-        return np.ma.MaskedArray(np.ma.getdata(out), mask=np.ma.getmaskarray(out) | where)
-    out = np.array(out)
-    out[where] = np.nan
-    return out

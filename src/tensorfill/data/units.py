@@ -54,12 +54,12 @@ class Units:
         """Do slices differ in their unit, its level or its scale?"""
         return any(bool((part != part[:1]).any()) for part in (self.level, self.scale))
 
-    def take_out(self, obs: Observations) -> Observations:
+    def transform(self, obs: Observations) -> Observations:
         """The data in units of the model."""
         i = obs.indices[:, self.mode]
         return replace(obs, values=(obs.values.astype(np.float64) - self.level[i]) / self.scale[i], source=None)
 
-    def put_back_at(self, x: Array, indices: Array) -> Array:
+    def inverse_transform_at(self, x: Array, indices: Array) -> Array:
         """Numbers x (k,) at coordinates (k, N), in the unit of the data."""
         i = indices[:, self.mode]
         return self.level[i] + self.scale[i] * x
@@ -68,7 +68,7 @@ class Units:
         """Units of the slices start ... stop along the mode alone."""
         return Units(self.mode, self.level[start:stop], self.scale[start:stop])
 
-    def put_back(self, X: Array) -> Array:
+    def inverse_transform(self, X: Array) -> Array:
         """X, full shape, in the unit of the data."""
         along = [-1 if n == self.mode else 1 for n in range(X.ndim)]
         return self.level.reshape(along) + self.scale.reshape(along) * X

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,10 +75,11 @@ def tv_prox_columns(A: Array, lam: float, Z: Array) -> None:
 
 # Reassociation lets the sums run in vector lanes, and so does NumPy's way of dividing (no check for 0, which never
 # comes: sizes are >= corner > 0). NaN and infinity keep their meaning, so that guards see them.
-_vectorised = compiled(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz", "arcp"})
+_vectorised = partial(compiled, nogil=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
+_inner = _vectorised(no_cpython_wrapper=True, no_cfunc_wrapper=True)  # called from compiled code alone
 
 
-@_vectorised
+@_inner
 def _mix(factors: Array, planes: Array, out: Array, W: int) -> None:
     """out[:W] = sum over c of factors[c] planes[c, :W]."""
     factor, plane = factors[0], planes[0]
@@ -89,7 +91,7 @@ def _mix(factors: Array, planes: Array, out: Array, W: int) -> None:
             out[j] += factor * plane[j]
 
 
-@_vectorised
+@_inner
 def _load_row(row: Array, M: Array, planes: Array, out: Array) -> None:
     """One row of pixels (W, C) as channels out (K, W + 1): M times the colours, the last pixel twice."""
     W, C = row.shape
@@ -105,7 +107,7 @@ def _load_row(row: Array, M: Array, planes: Array, out: Array) -> None:
         out[k, W] = out[k, W - 1]
 
 
-@_vectorised
+@_inner
 def _flux_row(here: Array, below: Array, corner: Any, down: Array, right: Array) -> float:
     """Unit differences of one row of one channel: down (W,), right[1:] (W,); returns sum sqrt(..) - corner."""
     W = len(down)
@@ -121,20 +123,20 @@ def _flux_row(here: Array, below: Array, corner: Any, down: Array, right: Array)
     return total
 
 
-@_vectorised
+@_inner
 def _store_row(g: Array, M: Array, plane: Array, out: Array) -> None:
-    """The adjoint of `_load_row`: channels g (K, W) back to one row of pixels out (W, C)."""
+    """The adjoint of `_load_row`, M being its transpose: channels g (K, W) back to one row of pixels out (W, C)."""
     W, C = out.shape
     mixed = M.shape[0] > 0
     for c in range(C):
         source = g[c] if not mixed else plane
         if mixed:
-            _mix(M[:, c], g, plane, W)
+            _mix(M[c], g, plane, W)
         for j in range(W):
             out[j, c] = source[j]
 
 
-@_vectorised
+@_vectorised()
 def isotropic_slab(X: Array, M: Array, corner: Any, weight: Any, start: int, stop: int, G: Array) -> float:
     """Smoothed isotropic TV of rows start..stop of a picture X (H, W, C); weight * its gradient into G[start:stop].
 
@@ -147,7 +149,7 @@ def isotropic_slab(X: Array, M: Array, corner: Any, weight: Any, start: int, sto
     here, below = np.empty((K, W + 1), X.dtype), np.empty((K, W + 1), X.dtype)
     above, down = np.zeros((K, W), X.dtype), np.empty((K, W), X.dtype)
     right = np.zeros((K, W + 1), X.dtype)
-    g = np.empty((K, W), X.dtype)
+    g, back = np.empty((K, W), X.dtype), np.ascontiguousarray(M.T)
     _load_row(X[start], M, planes, here)
     if start > 0:  # what flows in from the row above, which belongs to another slab
         _load_row(X[start - 1], M, planes, below)
@@ -161,7 +163,7 @@ def isotropic_slab(X: Array, M: Array, corner: Any, weight: Any, start: int, sto
             from_above, to_below, sideways, out = above[k], down[k], right[k], g[k]
             for j in range(W):
                 out[j] = weight * (from_above[j] + sideways[j] - to_below[j] - sideways[j + 1])
-        _store_row(g, M, planes[0], G[i])
+        _store_row(g, back, planes[0], G[i])
         here, below = below, here
         above, down = down, above
     return value

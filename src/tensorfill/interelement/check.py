@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.interelement.algebra import Scaled, Sum, interelement_from_settings
-from tensorfill.interelement.base import INTERELEMENT, InterElementPrior
+from tensorfill.interelement.again import interelement_from_settings
+from tensorfill.interelement.base import INTERELEMENT, InterElementPrior, Scaled, Sum
 from tensorfill.interelement.quadratic import Ridge
 from tensorfill.interelement.tensorspace import TENSORSPACE, TensorSpacePrior, tensorspace_from_settings
 
@@ -64,7 +64,7 @@ def check_interelement_prior(prior: InterElementPrior, *, shape: tuple[int, int]
             call = prior.grad if what == "grad" else lambda Z: prior.prox(Z, 0.7)
             for point in (A, inside):
                 _check_dtype(call, point, f"{what} of {prior!r}")
-    if _registered(prior):
+    if _is_registered(prior):
         _check_settings(prior, interelement_from_settings)
 
 
@@ -211,12 +211,12 @@ def _check_settings(prior: Any, remake: Callable[[dict[str, Any]], Any]) -> None
         _require(hash(again) == hash(prior), f"{prior!r} and its copy must have one hash.")
 
 
-def _registered(prior: InterElementPrior) -> bool:
+def _is_registered(prior: InterElementPrior) -> bool:
     """Can `interelement_from_settings` know this prior?"""
     if isinstance(prior, Sum):
-        return all(_registered(term) for term in prior.terms)
+        return all(_is_registered(term) for term in prior.terms)
     if isinstance(prior, Scaled):
-        return _registered(prior.prior)
+        return _is_registered(prior.prior)
     return getattr(prior, "name", None) in INTERELEMENT
 
 

@@ -37,9 +37,9 @@ class GraphLaplacian(Quadratic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        edges = _validated_edges(self.edges)
-        weights = _validated_weights(self.weights, edges)
-        n = _validated_size(self.n, edges)
+        edges = _validate_edges(self.edges)
+        weights = _validate_weights(self.weights, edges)
+        n = _validate_size(self.n, edges)
         # Equality and hash go by this digest, so that looking up a factorisation does not read the whole graph.
         digest = hashlib.sha256(edges.tobytes() + weights.tobytes() + str(n).encode()).hexdigest()
         for key, item in (("edges", edges), ("weights", weights), ("n", n), ("_digest", digest)):
@@ -121,7 +121,7 @@ class GraphLaplacian(Quadratic):
             raise ValueError(msg)
 
 
-def _validated_edges(given: Any) -> Array:
+def _validate_edges(given: Any) -> Array:
     """(E, 2) whole numbers >= 0, no loops, no pair twice."""
     edges = np.asarray(given)
     if edges.ndim != 2 or edges.shape[1] != 2 or not np.issubdtype(edges.dtype, np.integer):
@@ -135,16 +135,16 @@ def _validated_edges(given: Any) -> Array:
     for wrong, why in (
         (first < 0, "row numbers begin at 0"),
         (first == second, "an edge joins two different rows"),
-        (_repeated(first, second), "each pair must be given once, in either direction; add their weights up"),
+        (_find_repeated(first, second), "each pair must be given once, in either direction; add their weights up"),
     ):
         if wrong.any():
             at = int(np.argmax(wrong))
             msg = f"edges of GraphLaplacian: {why}; got {tuple(edges[at].tolist())} at position {at}."
             raise ValueError(msg)
-    return _frozen(edges)
+    return _freeze(edges)
 
 
-def _repeated(first: Array, second: Array) -> Array:
+def _find_repeated(first: Array, second: Array) -> Array:
     """Which pairs stood further up already."""
     _, at = np.unique(np.stack([first, second], axis=1), axis=0, return_index=True)
     repeated = np.ones(len(first), dtype=bool)
@@ -152,7 +152,7 @@ def _repeated(first: Array, second: Array) -> Array:
     return repeated
 
 
-def _validated_weights(given: Any, edges: Array) -> Array:
+def _validate_weights(given: Any, edges: Array) -> Array:
     """(E,) finite numbers >= 0."""
     weights = np.ones(len(edges)) if given is None else np.array(given, dtype=np.float64)
     if weights.shape != (len(edges),):
@@ -166,10 +166,10 @@ def _validated_weights(given: Any, edges: Array) -> Array:
             f"got {weights[at]:g} for edge {tuple(edges[at].tolist())}."
         )
         raise ValueError(msg)
-    return _frozen(weights)
+    return _freeze(weights)
 
 
-def _validated_size(given: int | None, edges: Array) -> int:
+def _validate_size(given: int | None, edges: Array) -> int:
     least = int(edges.max(initial=-1)) + 1
     if given is None:
         if least == 0:
@@ -182,6 +182,6 @@ def _validated_size(given: int | None, edges: Array) -> int:
     return int(given)
 
 
-def _frozen(array: Array) -> Array:
+def _freeze(array: Array) -> Array:
     array.flags.writeable = False
     return array

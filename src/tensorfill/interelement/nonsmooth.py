@@ -1,6 +1,6 @@
 """Non-smooth inter-element priors and constraints: they act through their prox.
 
-Design: `stacked` says which of them compose. Total variation couples neighbours; L1 and intervals treat every entry
+Design: those with a `prox_order` compose. Total variation couples neighbours; L1 and intervals treat every entry
 alike by a function h of one number. prox_h is non-decreasing, so it never reverses the order of two neighbours; the
 subgradients of TV at prox_TV(A) therefore remain subgradients of TV after it, and prox_{TV + h} = prox_h o prox_TV
 (for L1: the fused lasso, Friedman et al. 2007; in general: Yu 2013, "On decomposing the proximal map").
@@ -10,7 +10,6 @@ In one dimension clipping the minimiser of a convex function minimises it over t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +23,8 @@ from tensorfill.registry import check_setting
 @dataclass(frozen=True)
 class TotalVariation(Weighted):
     """Columns are piecewise constant: rho sum_i |a_i - a_{i+1}|, entry by entry."""
+
+    prox_order = 0
 
     def value(self, A: Array) -> float:
         """Rho times the sum of absolute differences."""
@@ -45,6 +46,8 @@ class TotalVariation(Weighted):
 class L1(Weighted):
     """Many entries are zero: rho sum |a|."""
 
+    prox_order = 1
+
     def value(self, A: Array) -> float:
         """Rho times the sum of absolute values."""
         return self.rho * _sum_of_sizes(A)
@@ -59,6 +62,8 @@ class L1(Weighted):
 class _Interval(InterElementPrior):
     """Every entry lies between two numbers."""
 
+    prox_order = 2
+
     @property
     def only_bounds(self) -> bool:
         """That is all it does."""
@@ -72,6 +77,17 @@ class _Interval(InterElementPrior):
     def prox(self, A: Array, step: float) -> Array:
         """The nearest point inside, whatever the step."""
         return np.clip(A, *self.bounds)
+
+    def merged(self, other: InterElementPrior) -> InterElementPrior:
+        """Return the intersection."""
+        low, high = max(self.bounds[0], other.bounds[0]), min(self.bounds[1], other.bounds[1])
+        if low > high:
+            msg = (
+                f"the constraints leave nothing: entries must be >= {low:g} and <= {high:g}. "
+                f"Give intervals that overlap."
+            )
+            raise ValueError(msg)
+        return Box(low, high)
 
     def scaled(self, factor: float) -> InterElementPrior:
         """A constraint is the same whatever its weight."""
@@ -127,40 +143,6 @@ class Box(_Interval):
         """Open ends as None: JSON has no infinity."""
         low, high = (end if math.isfinite(end) else None for end in self.bounds)
         return {"name": self.name, "low": low, "high": high}
-
-
-def stacked(terms: Sequence[InterElementPrior]) -> list[InterElementPrior]:
-    """Non-smooth terms as priors whose proxes, one after the other, are the prox of their sum; or a sentence.
-
-    Terms of one kind merge; then total variation comes first, L1 second, the interval last.
-    """
-    if len(terms) == 1:
-        return list(terms)
-    known = (TotalVariation, L1, _Interval)
-    strange = [term for term in terms if not isinstance(term, known)]
-    if strange:
-        others = " and ".join(type(term).__name__ for term in terms if term is not strange[0])
-        msg = (
-            f"{type(strange[0]).__name__} cannot be added to {others}: the prox of a sum is not made of the proxes, "
-            f"save for TotalVariation, L1, NonNegative and Box. Put one of them on another mode, or use a smooth prior."
-        )
-        raise ValueError(msg)
-    stack: list[InterElementPrior] = []
-    for kind in (TotalVariation, L1):
-        rhos = [term.rho for term in terms if isinstance(term, kind)]
-        if rhos:
-            stack.append(kind(sum(rhos)))
-    ends = [term.bounds for term in terms if isinstance(term, _Interval)]
-    if ends:
-        low, high = max(low for low, _ in ends), min(high for _, high in ends)
-        if low > high:
-            msg = (
-                f"the constraints leave nothing: entries must be >= {low:g} and <= {high:g}. "
-                f"Give intervals that overlap."
-            )
-            raise ValueError(msg)
-        stack.append(Box(low, high))
-    return stack
 
 
 def _sum_of_sizes(D: Array) -> float:

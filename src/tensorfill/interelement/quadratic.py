@@ -1,23 +1,20 @@
 """Quadratic inter-element priors: value = 1/2 tr(A' Q A) with a symmetric, positive semi-definite, sparse Q.
 
 Design: a new one needs `matrix(n)` only; value, grad and prox follow from it. The built-in ones override what they can
-do faster. Factorisations are kept by a bounded cache of module functions, keyed by the (frozen) prior: no prior ever
-changes. Systems are solved in float64 whatever the dtype of A, and the answer is cast back.
+do faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tensorfill.interelement.base import INTERELEMENT, Array, InterElementPrior, Weighted
+from tensorfill.interelement.proxes import matrix_of, solve_shifted
 from tensorfill.registry import check_setting
-
-BANDED_UP_TO = 8  # sub-diagonals: a wider matrix goes to the sparse factorisation
 
 
 def sum_of_squares(D: Array) -> float:
@@ -39,7 +36,7 @@ class Quadratic(Weighted):
 
     def grad(self, A: Array) -> Array:
         """Q A."""
-        return _cached(_matrix_of, self, A.shape[0], A.dtype.str) @ A
+        return matrix_of(self, A.shape[0], A.dtype.str) @ A
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:
         """1/2 <A, Q A> and Q A."""
@@ -51,50 +48,15 @@ class Quadratic(Weighted):
         return solve_shifted(self, A, step)
 
 
-def solve_shifted(prior: InterElementPrior, A: Array, step: float) -> Array:
-    """The prox of any prior with a matrix: Z (I_n, R) with (I + step Q) Z = A."""
-    solve = _cached(_shifted_solver, prior, A.shape[0], float(step))
-    return np.ascontiguousarray(solve(np.asarray(A, dtype=np.float64)), dtype=A.dtype)
-
-
-def _cached(build: Any, prior: InterElementPrior, *key: Any) -> Any:
-    """`build(prior, *key)` from its cache, or built anew for a user's prior that cannot be hashed."""
-    try:
-        hash(prior)
-    except TypeError:
-        return build.__wrapped__(prior, *key)
-    return build(prior, *key)
-
-
-@lru_cache(maxsize=16)
-def _matrix_of(prior: InterElementPrior, n: int, dtype: str) -> Any:
-    return prior.matrix(n).tocsr().astype(np.dtype(dtype))
-
-
-@lru_cache(maxsize=8)
-def _shifted_solver(prior: InterElementPrior, n: int, step: float) -> Callable[[Array], Array]:
-    """A function that solves (I + step Q) Z = A: by bands where Q is narrow, by a sparse factorisation elsewhere."""
-    from scipy.sparse import coo_array, eye_array
-
-    M = coo_array(eye_array(n, format="csr") + step * prior.matrix(n))
-    width = int(np.abs(M.row - M.col).max(initial=0))
-    if width <= BANDED_UP_TO:
-        from scipy.linalg import solveh_banded
-
-        ab = np.zeros((width + 1, n))
-        lower = M.row >= M.col
-        np.add.at(ab, (M.row[lower] - M.col[lower], M.col[lower]), M.data[lower])
-        return lambda A: solveh_banded(ab, A, lower=True, check_finite=False)
-
-    from scipy.sparse.linalg import splu
-
-    return splu(M.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve
-
-
 @INTERELEMENT.register("ridge")
 @dataclass(frozen=True)
 class Ridge(Quadratic):
     """rho/2 |A|^2: keeps a factor small, and the problem well-posed."""
+
+    @property
+    def shrinkage(self) -> float:
+        """Rho."""
+        return self.rho
 
     def matrix(self, n: int) -> Any:
         """Rho times the identity, (n, n)."""
@@ -163,20 +125,20 @@ class QuadraticVariation(Quadratic):
 
     def grad(self, A: Array) -> Array:
         """S, end rows included, Eq. 18 (scalc): rho D'D A."""
-        return self._pulled_back(self._differences(A), len(A))
+        return self._pull_back(self._differences(A), len(A))
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:
         """Both, from one set of differences."""
         D = self._differences(A)
         value = 0.5 * self.rho * sum_of_squares(D)
-        return value, self._pulled_back(D, len(A))
+        return value, self._pull_back(D, len(A))
 
     def _differences(self, A: Array) -> Array:
         for _ in range(self.order):
             A = _difference(A, self.periodic)
         return A
 
-    def _pulled_back(self, D: Array, n: int) -> Array:
+    def _pull_back(self, D: Array, n: int) -> Array:
         """Rho times the adjoint of `_differences`, (n, R); D, our own array, is spent."""
         if not len(D):  # too few rows for a single difference
             return np.zeros((n, *D.shape[1:]), dtype=D.dtype)

@@ -1,4 +1,4 @@
-"""Compiled loops of `choose.components`. Imports Numba: import this module inside functions only.
+"""Compiled loops of `methods.image.spatial_factors`. Imports Numba: import this module inside functions only.
 
 Data are sorted by row: those of row i are data[ptr[i] : ptr[i + 1]], and `other` says which row of the other factor
 each meets. Factors are (rows, R), a small symmetric matrix (R, R) belongs to each row.
@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.kernels.compiled import compiled
+from tensorfill.kernels._numba import jit
 
 Array = NDArray[Any]
 
-# Sums may be reordered; NaN and infinity keep their meaning.
-kernel = compiled(nogil=True, fastmath={"reassoc", "contract", "nsz"})
 
-
-@kernel
+@jit
 def normal_equations(ptr: Array, other: Array, t: Array, w: Array, F: Array, C: Array, P: Array, h: Array) -> None:
     """P[i] = sum of w (f f' + C), h[i] = sum of w t f, over the data of row i; f and C are those of the other row.
     C (0, 0, 0) for none.
@@ -40,18 +37,20 @@ def normal_equations(ptr: Array, other: Array, t: Array, w: Array, F: Array, C: 
                         P[i, a, b] += w[j] * C[k, a, b]
 
 
-@kernel
+@jit
 def inverses(P: Array, degree: Array, stiff: Array, ridge: Array, C: Array) -> None:
     """C[i] = (P[i] + diag(degree[i] stiff + ridge))^-1: what the data and the neighbours of one row leave open."""
     A = np.empty(P.shape[1:])
     for i in range(len(P)):
-        A[:] = P[i]
+        for a in range(len(A)):
+            for b in range(len(A)):
+                A[a, b] = P[i, a, b]
         for a in range(len(A)):
             A[a, a] += degree[i] * stiff[a] + ridge[a]
         C[i] = np.linalg.inv(A)
 
 
-@kernel
+@jit
 def multiply(P: Array, stiff: Array, ridge: Array, ptr: Array, near: Array, w: Array, X: Array, out: Array) -> None:
     """out = (P + ridge) X + stiff L X, L the Laplacian of the graph: row i has the neighbours near[ptr[i] : ...]."""
     R = X.shape[1]
@@ -69,7 +68,7 @@ def multiply(P: Array, stiff: Array, ridge: Array, ptr: Array, near: Array, w: A
             out[i, a] += s
 
 
-@kernel
+@jit
 def each_by(C: Array, X: Array, out: Array) -> None:
     """out[i] = C[i] X[i]."""
     R = X.shape[1]
@@ -81,7 +80,7 @@ def each_by(C: Array, X: Array, out: Array) -> None:
             out[i, a] = s
 
 
-@kernel
+@jit
 def squares(ptr: Array, other: Array, t: Array, A: Array, C: Array, F: Array, out: Array) -> None:
     """out[other] += (t - a f)^2 + f' C f: the expected squared residual of every datum, C the covariance of a."""
     R = A.shape[1]
@@ -97,7 +96,7 @@ def squares(ptr: Array, other: Array, t: Array, A: Array, C: Array, F: Array, ou
             out[k] += (t[j] - x) ** 2 + v
 
 
-@kernel
+@jit
 def differences(ptr: Array, near: Array, w: Array, X: Array, V: Array, out: Array) -> None:
     """out[a] += w ((x_i - x_k)^2 + v_i + v_k) over all neighbours, both ways; V (rows, R) are variances."""
     for i in range(len(X)):
@@ -107,7 +106,7 @@ def differences(ptr: Array, near: Array, w: Array, X: Array, V: Array, out: Arra
                 out[a] += w[j] * ((X[i, a] - X[k, a]) ** 2 + V[i, a] + V[k, a])
 
 
-@kernel
+@jit
 def distances(ptr: Array, near: Array, X: Array, scale: Array, out: Array) -> None:
     """out[j] = sum over a of scale_a (x_i - x_k)^2, of every neighbour."""
     for i in range(len(X)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfill.kernels._numba import jit
+from tensorfill.kernels._numba import inner, jit
 from tensorfill.kernels.base import Array
 
 ROUNDING = 1e-26  # squared, a thousand times that of a number: where columns are alike, steps along it would lead far
@@ -71,7 +71,7 @@ def systems_by_steps(G: Array, h: Array, q: Array, start: Array, steps: int, out
             out[i, s] = a[s]
 
 
-@jit
+@inner
 def _times(G: Array, i: int, q: float, p: Array, out: Array) -> None:
     """out = (G_i + q) p."""
     R = len(p)
@@ -85,7 +85,7 @@ def _times(G: Array, i: int, q: float, p: Array, out: Array) -> None:
         out[s] += total
 
 
-@jit
+@inner
 def _first(a: Array, d: Array, r: Array, p: Array) -> tuple[float, float]:
     """r'd r, and below which value of it nothing is left but rounding; d becomes its inverse, p the first direction."""
     old = size = 0.0
@@ -97,7 +97,7 @@ def _first(a: Array, d: Array, r: Array, p: Array) -> tuple[float, float]:
     return old, ROUNDING * size
 
 
-@jit
+@inner
 def _products(F: Array, others: Array, first: int, n: int, K: Array) -> None:
     """K (n, R), of the observations from `first` on. By itself: so many reads from far apart are under way at once."""
     R, M = F.shape[1], others.shape[1]
@@ -116,7 +116,7 @@ def _products(F: Array, others: Array, first: int, n: int, K: Array) -> None:
                     K[e, s] *= F[b, s]
 
 
-@jit
+@inner
 def _residual(K: Array, z: Array, c: Array, first: int, n: int, a: Array, r: Array, d: Array) -> None:
     """Add to r (R,) the sum of c (z - k'a) k over n observations, to d (R,) that of c k^2; two at a time."""
     R = len(a)
@@ -143,7 +143,7 @@ def _residual(K: Array, z: Array, c: Array, first: int, n: int, a: Array, r: Arr
             d[s] += w * K[e, s] * K[e, s]
 
 
-@jit
+@inner
 def _add_times(K: Array, c: Array, first: int, n: int, p: Array, out: Array) -> None:
     """Add to out (R,) the sum of c k k'p over n observations; four at a time."""
     R = len(p)
@@ -170,7 +170,7 @@ def _add_times(K: Array, c: Array, first: int, n: int, p: Array, out: Array) -> 
             out[s] += x * K[e, s]
 
 
-@jit
+@inner
 def _step(old: float, d: Array, a: Array, r: Array, p: Array, Mp: Array) -> float:
     """One step along p: a, the residual r and p itself are moved on; r'd r, which was `old`, comes back."""
     R = len(p)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfill.kernels._numba import jit
+from tensorfill.kernels._numba import FASTMATH, inner, jit
 from tensorfill.kernels.base import Array
+from tensorfill.kernels.compiled import compiled
 
 BLOCK = 64  # observations that enter the normal equations at once: sums over them are long enough for vector lanes
 
@@ -57,7 +58,10 @@ def systems(
     the products of the others' free columns, o the sum of those of the fixed ones.
     """
     K, M, D = free.shape[1], others.shape[1], fixed.shape[1]
-    k, weight, pull = np.empty((K, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    k, weight, pull = np.empty((K + 3, BLOCK)), np.empty(BLOCK), np.empty(BLOCK)
+    for r in range(K, K + 3):
+        for b in range(BLOCK):
+            k[r, b] = 0
     u, v = np.empty(BLOCK), np.empty(BLOCK)
     for i in range(len(starts) - 1):
         for r in range(K):
@@ -69,8 +73,8 @@ def systems(
             for b in range(count):  # a loop of its own, so that many reads from far apart overlap
                 weight[b], pull[b] = w[order[start + b]], z[order[start + b]]
             for b in range(count):
-                e = start + b
-                a = others[e, 0]
+                a = others[start + b, 0]
+                a2 = others[start + b, M - 1]
                 offset = 0.0
                 if M == 1:
                     for c in range(D):
@@ -78,50 +82,42 @@ def systems(
                     for r in range(K):
                         k[r, b] = free[a, r]
                 else:
-                    a2 = others[e, 1]
                     for c in range(D):
                         product = fixed[a, c] * fixed[a2, c]
-                        for m in range(2, M):
-                            product *= fixed[others[e, m], c]
+                        for m in range(1, M - 1):
+                            product *= fixed[others[start + b, m], c]
                         offset += product
                     for r in range(K):
                         k[r, b] = free[a, r] * free[a2, r]
-                    for m in range(2, M):
-                        a2 = others[e, m]
+                    for m in range(1, M - 1):
+                        a2 = others[start + b, m]
                         for r in range(K):
                             k[r, b] *= free[a2, r]
                 pull[b] = weight[b] * (pull[b] - offset)
             _add_products(k, weight, pull, count, u, v, G, h, i)
 
 
-@jit
+@inner
 def _add_products(
     k: Array, weight: Array, pull: Array, count: int, u: Array, v: Array, G: Array, h: Array, i: int
 ) -> None:
     """Add to h_i (K,) the sums of pull k, and to the lower triangle of G_i (K, K) those of weight k k', over `count`
-    observations; k (K, BLOCK), the others (BLOCK,), u and v work space.
+    observations; k (K + 3, BLOCK), its last rows 0, weight and pull (BLOCK,). What is above the triangle is lost.
 
-    Sums run along the observations, for two rows of G_i and up to four columns at once: a number read serves as often.
+    Sums run along the observations, for two rows of G_i and four columns at once: a number read serves as often.
     """
-    K = len(k)
-    for r in range(0, K - 1, 2):
-        h0 = h1 = d0 = d1 = d2 = 0.0
+    K = h.shape[1]
+    for r in range(0, K, 2):
+        a0 = a1 = 0.0
         for b in range(count):
             x0, x1, p = k[r, b], k[r + 1, b], pull[b]
-            y0, y1 = weight[b] * x0, weight[b] * x1
-            u[b], v[b] = y0, y1
-            h0 += p * x0
-            h1 += p * x1
-            d0 += y0 * x0
-            d1 += y1 * x0
-            d2 += y1 * x1
-        h[i, r] += h0
-        h[i, r + 1] += h1
-        G[i, r, r] += d0
-        G[i, r + 1, r] += d1
-        G[i, r + 1, r + 1] += d2
-        fours = r // 4 * 4
-        for s in range(0, fours, 4):
+            u[b], v[b] = weight[b] * x0, weight[b] * x1
+            a0 += p * x0
+            a1 += p * x1
+        h[i, r] += a0
+        if r + 1 < K:
+            h[i, r + 1] += a1
+        for s in range(0, r + 2, 4):
             a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = 0.0
             for b in range(count):
                 y0, y1 = u[b], v[b]
@@ -135,52 +131,21 @@ def _add_products(
                 b2 += y1 * x2
                 b3 += y1 * x3
             _put(G, i, r, s, a0, a1, a2, a3)
-            _put(G, i, r + 1, s, b0, b1, b2, b3)
-        if fours < r:  # two columns are left
-            a0 = a1 = b0 = b1 = 0.0
-            for b in range(count):
-                x0, x1 = k[fours, b], k[fours + 1, b]
-                a0 += u[b] * x0
-                a1 += u[b] * x1
-                b0 += v[b] * x0
-                b1 += v[b] * x1
-            G[i, r, fours] += a0
-            G[i, r, fours + 1] += a1
-            G[i, r + 1, fours] += b0
-            G[i, r + 1, fours + 1] += b1
-    if K % 2:
-        _add_last(k, weight, pull, count, u, G, h, i)
+            if r + 1 < K:
+                _put(G, i, r + 1, s, b0, b1, b2, b3)
 
 
-@jit
-def _add_last(k: Array, weight: Array, pull: Array, count: int, u: Array, G: Array, h: Array, i: int) -> None:
-    """The last row of G_i and h_i, which is alone where K is odd; as `_add_products`."""
-    r = len(k) - 1
-    total = 0.0
-    for b in range(count):
-        u[b] = weight[b] * k[r, b]
-        total += pull[b] * k[r, b]
-    h[i, r] += total
-    for s in range(0, r, 2):
-        a0 = a1 = 0.0
-        for b in range(count):
-            a0 += u[b] * k[s, b]
-            a1 += u[b] * k[s + 1, b]
-        G[i, r, s] += a0
-        G[i, r, s + 1] += a1
-    total = 0.0
-    for b in range(count):
-        total += u[b] * k[r, b]
-    G[i, r, r] += total
-
-
-@jit
+@inner
 def _put(G: Array, i: int, r: int, s: int, a0: float, a1: float, a2: float, a3: float) -> None:
-    """Four sums added beside each other."""
+    """Four sums added beside each other, as far as there are columns."""
+    K = G.shape[1]
     G[i, r, s] += a0
-    G[i, r, s + 1] += a1
-    G[i, r, s + 2] += a2
-    G[i, r, s + 3] += a3
+    if s + 1 < K:
+        G[i, r, s + 1] += a1
+    if s + 2 < K:
+        G[i, r, s + 2] += a2
+    if s + 3 < K:
+        G[i, r, s + 3] += a3
 
 
 @jit
@@ -197,121 +162,110 @@ def shares(G: Array, h: Array, A: Array, Q: Array, q: Array) -> None:
                 Q[r, s] += G[i, r, s] * A[i, r] * A[i, s]
 
 
-@jit
+@inner
 def cholesky(P: Array, K: int) -> None:
-    """The lower triangle of P (K, K) becomes its Cholesky factor; a pivot lost to rounding is set to a tiny one."""
-    for j in range(K):
-        d = P[j, j]
+    """The lower triangle of P (K, K) becomes L of P = L'L, with inverses on its diagonal; the first row is work space.
+
+    From the last row up: so all loops run along rows. A pivot lost to rounding is set to a tiny one.
+    """
+    corner = P[0, 0]
+    for j in range(1, K):
+        P[0, j] = P[j, j]
+    for j in range(K - 1, -1, -1):
+        whole = P[0, j] if j > 0 else corner
+        inverse = 1 / np.sqrt(max(P[j, j], 1e-14 * abs(whole) + 1e-300))
         for t in range(j):
-            d -= P[j, t] * P[j, t]
-        d = np.sqrt(max(d, 1e-14 * abs(P[j, j]) + 1e-300))
-        P[j, j] = d
-        for i in range(j + 1, K):
-            total = P[i, j]
-            for t in range(j):
-                total -= P[i, t] * P[j, t]
-            P[i, j] = total / d
+            P[j, t] *= inverse
+        P[j, j] = inverse
+        for i in range(j):
+            f = P[j, i]
+            for t in range(i + 1):
+                P[i, t] -= f * P[j, t]
 
 
-@jit
-def solve_lower(L: Array, v: Array, K: int) -> None:
-    """v becomes L^-1 v."""
-    for i in range(K):
-        total = v[i]
-        for t in range(i):
-            total -= L[i, t] * v[t]
-        v[i] = total / L[i, i]
-
-
-@jit
+@inner
 def solve_upper(L: Array, v: Array, K: int) -> None:
-    """v becomes L'^-1 v, by columns of L' so that memory is read along rows."""
+    """v becomes L'^-1 v; L as `cholesky` left it."""
     for i in range(K - 1, -1, -1):
-        v[i] /= L[i, i]
+        v[i] *= L[i, i]
         for t in range(i):
             v[t] -= L[i, t] * v[i]
 
 
-@jit
-def draw_rows(G: Array, h: Array, ridge: Array, middle: Array, normals: Array, mean: Array, out: Array) -> None:
-    """Every row (K,) from its own normal distribution: precision G + diag(ridge), about h + ridge middle.
-
-    Only the lower triangles of G count. normals, mean, out (rows, K).
-    """
-    K = len(ridge)
-    P, v = np.empty((K, K)), np.empty(K)
-    for i in range(len(G)):
-        for r in range(K):
-            for s in range(r):
-                P[r, s] = G[i, r, s]
-            P[r, r] = G[i, r, r] + ridge[r]
-            v[r] = h[i, r] + ridge[r] * middle[r]
-        cholesky(P, K)
-        solve_lower(P, v, K)
-        solve_upper(P, v, K)
-        for r in range(K):
-            mean[i, r] = v[r]
-            v[r] = normals[i, r]
-        solve_upper(P, v, K)
-        for r in range(K):
-            out[i, r] = mean[i, r] + v[r]
+@inner
+def solve_lower(L: Array, v: Array, K: int) -> None:
+    """v becomes L^-1 v; L as `cholesky` left it."""
+    for i in range(K):
+        total = v[i]
+        for t in range(i):
+            total -= L[i, t] * v[t]
+        v[i] = total * L[i, i]
 
 
-@jit
+@inner
+def _draw_row(L: Array, v: Array, u: Array, mean: Array, out: Array, i: int) -> None:
+    """mean_i = L^-1 v, out_i = mean_i + L^-1 u; both at once, as they read the same L. v and u are used up."""
+    for r in range(len(v)):
+        a, b = v[r], u[r]
+        for t in range(r):
+            a -= L[r, t] * v[t]
+            b -= L[r, t] * u[t]
+        v[r], u[r] = a * L[r, r], b * L[r, r]
+        mean[i, r], out[i, r] = v[r], v[r] + u[r]
+
+
+@compiled(nogil=True, fastmath=FASTMATH, no_cpython_wrapper=True)
 def draw_chain(
     G: Array, h: Array, ridge: Array, rho: Array, middle: Array, normals: Array, mean: Array, out: Array
 ) -> None:
-    """All rows at once where neighbours are tied: minus log density + rho/2 (a_i - a_(i+1))^2 per column.
+    """All rows: row i has precision G_i + diag(ridge) about h_i + ridge middle, and neighbours are tied: minus log
+    density + rho/2 (a_i - a_(i+1))^2 per column. Only the lower triangles of G count.
 
     The precision is block tridiagonal, its off-diagonal blocks -diag(rho): one block Cholesky down the rows, the draw
     on the way up. G and h are used up. normals, mean, out (rows, K).
     """
     K, I = len(ridge), len(G)  # noqa: E741
-    columns = np.flatnonzero(rho)  # only these are tied, often a few of many
-    m = len(columns)
-    low = columns[0] if m else K
-    back = np.zeros((K, m))  # L_i^-1 diag(rho), without the columns that are zero
+    tied, m = np.empty(K, np.int64), 0  # only m columns are tied, often a few of many
+    for r in range(K):
+        if rho[r] != 0:
+            tied[m] = r
+            m += 1
+    back = np.empty((m, tied[m - 1] + 1 if m > 0 else 0))  # diag(rho) L_i^-1, without the rows that are zero
+    high = back.shape[1]
     for i in range(I):
         P, v = G[i], h[i]
         ends = (i > 0) + (i < I - 1)
         for r in range(K):
             P[r, r] += ridge[r] + ends * rho[r]
             v[r] += ridge[r] * middle[r]
-        if i > 0:  # P -= rho L^-T L^-1 rho of the row before
-            before = h[i - 1]  # L^-1 v of the row before
-            for t in range(low, K):
-                for a in range(m):
-                    b = back[t, a]
-                    r = columns[a]
-                    v[r] += b * before[t]
-                    for c in range(a + 1):
-                        P[r, columns[c]] -= b * back[t, c]
+        if i > 0:  # P -= rho L^-1 L'^-1 rho of the row before
+            before = h[i - 1]  # L'^-1 v of the row before
+            for a in range(m):
+                r = tied[a]
+                for t in range(r + 1):
+                    v[r] += back[a, t] * before[t]
+                for c in range(a + 1):
+                    total = 0.0
+                    for t in range(tied[c] + 1):
+                        total += back[a, t] * back[c, t]
+                    P[r, tied[c]] -= total
         cholesky(P, K)
-        solve_lower(P, v, K)
-        for t in range(low, K):  # L X = diag(rho), by rows: X is lower triangular
-            for a in range(m):
-                back[t, a] = rho[t] if columns[a] == t else 0.0
-            for j in range(low, t):
-                f = P[t, j]
-                for a in range(m):
-                    back[t, a] -= f * back[j, a]
-            for a in range(m):
-                back[t, a] /= P[t, t]
-    tied, v = np.empty(K), np.empty(K)
+        solve_upper(P, v, K)
+        for a in range(m):
+            r = tied[a]
+            for t in range(r):
+                back[a, t] = 0
+            back[a, r] = rho[r]
+            solve_upper(P, back[a], r + 1)
+    v, u = np.empty(K), np.empty(K)
     for i in range(I - 1, -1, -1):
         P = G[i]
-        for source, target in ((h, mean), (normals, out)):  # both are linear: the mean, and the draw's way from it
-            for r in range(K):
-                v[r] = source[i, r]
-            if i < I - 1:  # + L^-1 diag(rho) a_(i+1)
-                for r in range(K):
-                    tied[r] = rho[r] * target[i + 1, r]
-                solve_lower(P, tied, K)
-                for r in range(K):
-                    v[r] += tied[r]
-            solve_upper(P, v, K)
-            for r in range(K):
-                target[i, r] = v[r]
-    for i in range(I):
+        for r in range(K):  # both are linear: the mean, and the draw's way from it
+            v[r] = rho[r] * mean[i + 1, r] if i < I - 1 else 0.0
+            u[r] = rho[r] * (out[i + 1, r] - mean[i + 1, r]) if i < I - 1 else 0.0
+        solve_upper(P, v, high)
+        solve_upper(P, u, high)
         for r in range(K):
-            out[i, r] += mean[i, r]
+            v[r] += h[i, r]
+            u[r] += normals[i, r]
+        _draw_row(P, v, u, mean, out, i)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from tensorfill.kernels._gibbs import cholesky, solve_lower, solve_upper
-from tensorfill.kernels._numba import jit
+from tensorfill.kernels._numba import inner, jit
 from tensorfill.kernels.base import Array
 
 JITTER = 1e-10  # of a row's mean curvature, towards where it was: a row of fewer observations than columns stays near
@@ -28,7 +28,7 @@ def solve_rows(G: Array, h: Array, q: Array, start: Array, out: Array) -> None:
             out[i, r] = v[r]
 
 
-@jit
+@inner
 def _solve_row(G: Array, h: Array, q: float, start: Array, i: int, P: Array, v: Array) -> None:
     """v = (G_i + q)^-1 h_i, near start_i; P (R, R) is work space."""
     R = len(v)
@@ -42,8 +42,8 @@ def _solve_row(G: Array, h: Array, q: float, start: Array, i: int, P: Array, v: 
         P[r, r] = G[i, r, r] + q + near
         v[r] = h[i, r] + near * start[i, r]
     cholesky(P, R)
-    solve_lower(P, v, R)
     solve_upper(P, v, R)
+    solve_lower(P, v, R)
 
 
 @jit
@@ -89,8 +89,8 @@ def few_rows(
             for r in range(R):
                 v[e] -= K[e, r] * b[r]
         cholesky(P, n)
-        solve_lower(P, v, n)
         solve_upper(P, v, n)
+        solve_lower(P, v, n)
         for e in range(n):
             for r in range(R):
                 b[r] += v[e] * K[e, r]
@@ -127,7 +127,7 @@ def lone_rows(
             out[i, r] = slope[r] / (curvature[r] + q[i] + NOTHING)
 
 
-@jit
+@inner
 def _descend_row(G: Array, i: int, h: Array, q: float, low: float, high: float, v: Array) -> float:
     """One pass over the entries of row i, v (R,): each at its minimum within the bounds. What the best of them gained.
 

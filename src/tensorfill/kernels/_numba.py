@@ -15,6 +15,8 @@ from tensorfill.kernels.compiled import compiled
 # sums may be reordered (to use vector registers) and fused; NaN and infinity keep their meaning
 FASTMATH = {"reassoc", "contract", "nsz"}
 jit = compiled(nogil=True, fastmath=FASTMATH)
+# called from compiled code alone: wrappers for Python and C would take as long to compile again
+inner = compiled(nogil=True, fastmath=FASTMATH, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 @jit
@@ -45,7 +47,7 @@ def predict(F: Array, first: Array, indices: Array, x: Array) -> None:
         x[i] = total
 
 
-@jit
+@inner
 def same_fibre(indices: Array, i: int, j: int) -> bool:
     """Do observations i and j differ in the last mode only?"""
     for n in range(indices.shape[1] - 2, -1, -1):  # noqa: SIM110  Numba has no all()
@@ -120,7 +122,7 @@ def pullback_mode(F: Array, first: Array, indices: Array, g: Array, mode: int, G
             G[m, r] += row[r]
 
 
-@jit
+@inner
 def departure(indices: Array, i: int) -> int:
     """The first mode in which observation i differs from the one before it; 0 for the first, N for a repeat."""
     if i == 0:

@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfill.kernels._numba import FASTMATH, departure
+from tensorfill.kernels._numba import departure, inner, jit
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.compiled import compiled
-
-jit = compiled(nogil=True, fastmath=FASTMATH)
 
 
-@jit
+@inner
 def extend(theta: Array, at: int, a: int, b: int, c: int, old: Array, new: Array) -> None:
     """new (a, c) = old (a, b) times the core's matrix (b, c) that begins at theta[at]."""
     for k in range(a):
@@ -28,7 +25,7 @@ def extend(theta: Array, at: int, a: int, b: int, c: int, old: Array, new: Array
                 new[k * c + j] += factor * theta[at + i * c + j]
 
 
-@jit
+@inner
 def climb(theta: Array, first: Array, r: Array, indices: Array, i: int, d: int, state: Array) -> None:
     """`state` of all branches that lead to observation i, given that those before mode d are right already."""
     for n in range(d, indices.shape[1] - 1):
@@ -40,8 +37,8 @@ def climb(theta: Array, first: Array, r: Array, indices: Array, i: int, d: int, 
             extend(theta, at, r[0], r[n], r[n + 1], state[n - 1], state[n])
 
 
-@jit
-def turned(matrix: Array, a: int, b: int, out: Array) -> None:
+@inner
+def turn(matrix: Array, a: int, b: int, out: Array) -> None:
     """out (b, a) = matrix (a, b) transposed."""
     for k in range(a):
         for j in range(b):
@@ -59,7 +56,7 @@ def predict(theta: Array, first: Array, r: Array, indices: Array, x: Array) -> N
         d = departure(indices, i)
         if d < N - 1:
             climb(theta, first, r, indices, i, d, state)
-            turned(state[N - 2], r[0], r[N - 1], tip)
+            turn(state[N - 2], r[0], r[N - 1], tip)
         at = first[N - 1] + indices[i, N - 1] * width
         total = theta.dtype.type(0)
         for j in range(width):
@@ -67,7 +64,7 @@ def predict(theta: Array, first: Array, r: Array, indices: Array, x: Array) -> N
         x[i] = total
 
 
-@jit
+@inner
 def settle(
     theta: Array, first: Array, r: Array, indices: Array, i: int, d: int, only: int, state: Array, owed: Array, G: Array
 ) -> None:
@@ -110,11 +107,11 @@ def pullback(theta: Array, first: Array, r: Array, indices: Array, g: Array, onl
         d = departure(indices, i)
         if d < N - 1:
             if i > 0:
-                turned(debt, b, a, owed[N - 2])
+                turn(debt, b, a, owed[N - 2])
                 settle(theta, first, r, indices, i - 1, d, only, state, owed, G)
                 debt[:] = 0
             climb(theta, first, r, indices, i, d, state)
-            turned(state[N - 2], a, b, tip)
+            turn(state[N - 2], a, b, tip)
         at = first[N - 1] + indices[i, N - 1] * width
         g_i = g[i]
         for j in range(width):
@@ -123,5 +120,5 @@ def pullback(theta: Array, first: Array, r: Array, indices: Array, g: Array, onl
             for j in range(width):
                 G[at + j] += g_i * tip[j]
     if len(indices) > 0:
-        turned(debt, b, a, owed[N - 2])
+        turn(debt, b, a, owed[N - 2])
         settle(theta, first, r, indices, len(indices) - 1, 0, only, state, owed, G)

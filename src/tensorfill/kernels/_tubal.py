@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from tensorfill.kernels._numba import FASTMATH
+from tensorfill.kernels._numba import jit
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.compiled import compiled
-
-jit = compiled(nogil=True, fastmath=FASTMATH)
 
 
 @jit

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfill.kernels._numba import FASTMATH, departure
+from tensorfill.kernels._numba import departure, inner, jit
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.compiled import compiled
-
-jit = compiled(nogil=True, fastmath=FASTMATH)
 
 
-@jit
+@inner
 def sizes(R: Array) -> Array:
     """How many numbers each state has: R_n+1 ... R_N for n = 0 ... N - 1."""
     out = R.copy()
@@ -24,7 +21,7 @@ def sizes(R: Array) -> Array:
     return out
 
 
-@jit
+@inner
 def places(size: Array) -> Array:
     """Where each state begins when they are laid end to end; the core is the first."""
     out = np.zeros(len(size), np.int64)
@@ -33,7 +30,7 @@ def places(size: Array) -> Array:
     return out
 
 
-@jit
+@inner
 def climb(theta: Array, first: Array, size: Array, place: Array, indices: Array, i: int, d: int, state: Array) -> None:
     """The states on the way to observation i, given that those up to mode d are right already."""
     for n in range(d, indices.shape[1] - 1):
@@ -69,7 +66,7 @@ def predict(theta: Array, first: Array, R: Array, indices: Array, x: Array) -> N
         x[i] = total
 
 
-@jit
+@inner
 def settle(
     theta: Array, first: Array, size: Array, place: Array, indices: Array, i: int, d: int, only: int,
     state: Array, owed: Array, G: Array,

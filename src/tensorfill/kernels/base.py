@@ -44,7 +44,7 @@ class Layout(ABC):
         """predict, then `entrywise`, then pullback_all, in blocks: no vector of length nnz is kept."""
 
 
-def checked_indices(indices: Array, shape: Sequence[int]) -> Array:
+def check_indices(indices: Array, shape: Sequence[int]) -> Array:
     """Coordinates (nnz, N) in C order, int32 where that suffices, all inside `shape`: the loops do not look again."""
     indices = np.asarray(indices)
     if indices.ndim != 2 or indices.shape[1] != len(shape) or indices.dtype.kind not in "iu":
@@ -65,7 +65,7 @@ def checked_indices(indices: Array, shape: Sequence[int]) -> Array:
     return np.ascontiguousarray(indices, dtype=np.int32 if max(shape) <= 2**31 else np.int64)
 
 
-def checked_factors(factors: Sequence[Array], shape: Sequence[int]) -> list[Array]:
+def check_factors(factors: Sequence[Array], shape: Sequence[int]) -> list[Array]:
     """Factors (I_n, R) in C order and one dtype, float32 or float64; no copy where they are so already."""
     dtype = np.result_type(*factors)
     if dtype not in (np.float32, np.float64):

@@ -135,10 +135,10 @@ class FixedContraction(Contraction):
     shapes: list[tuple[int, int]]
 
     def checked(self, parameters: Sequence[Array]) -> list[Array]:
-        return checked_matrices(parameters, self.shapes)
+        return check_matrices(parameters, self.shapes)
 
 
-def checked_matrices(parameters: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+def check_matrices(parameters: Sequence[Array], shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     """Parameters in C order and one dtype, float32 or float64, of these shapes; no copy where they are so already."""
     dtype = np.result_type(*parameters)
     if dtype not in (np.float32, np.float64):

@@ -16,7 +16,7 @@ from math import ceil, prod
 
 import numpy as np
 
-from tensorfill.kernels.base import Array, Entrywise, Layout, checked_indices
+from tensorfill.kernels.base import Array, Entrywise, Layout, check_indices
 from tensorfill.kernels.contraction import SLAB_ENTRIES, Contraction, Halves
 from tensorfill.kernels.contraction import choose_split as choose_split
 from tensorfill.kernels.khatrirao import CPContraction
@@ -84,7 +84,7 @@ class DenseLayout(Layout):
         if len(self.shape) < 2:
             msg = f"shape must have at least two modes; got {self.shape}. Reshape the data to a matrix first."
             raise ValueError(msg)
-        indices = checked_indices(indices, self.shape)
+        indices = check_indices(indices, self.shape)
         self.contraction = contraction or CPContraction(self.shape)
         self.nnz = len(indices)
         flat = np.ravel_multi_index(tuple(indices.T), self.shape)

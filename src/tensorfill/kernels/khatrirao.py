@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.kernels.base import checked_factors
+from tensorfill.kernels.base import check_factors
 from tensorfill.kernels.contraction import Contraction, Cut, MatrixHalves, choose_split
 
 Array = NDArray[Any]
@@ -105,7 +105,7 @@ class CPContraction(Contraction):
         self.loops = CPLoops(shape)
 
     def checked(self, parameters: Sequence[Array]) -> list[Array]:
-        return checked_factors(parameters, self.shape)
+        return check_factors(parameters, self.shape)
 
     def inner(self, parameters: Sequence[Array]) -> int:
         return parameters[0].shape[1]

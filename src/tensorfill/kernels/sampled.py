@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tensorfill.kernels.base import Array, Entrywise, Layout, checked_indices
+from tensorfill.kernels.base import Array, Entrywise, Layout, check_indices
 from tensorfill.kernels.contraction import Contraction, Loops
 from tensorfill.kernels.khatrirao import CPContraction
 
@@ -40,10 +40,10 @@ class SampledLayout(Layout):
     ) -> None:
         """`threads`: by default as many as Numba may use (NUMBA_NUM_THREADS), fewer where the work is small.
 
-        `checked`: the indices are known to lie inside the shape, in C order, as `checked_indices` leaves them.
+        `checked`: the indices are known to lie inside the shape, in C order, as `check_indices` leaves them.
         """
         self.shape = tuple(int(size) for size in shape)
-        self.indices = (indices if checked else checked_indices(indices, self.shape)).view()
+        self.indices = (indices if checked else check_indices(indices, self.shape)).view()
         self.indices.setflags(write=False)  # always read-only, so that one compilation serves all
         self.contraction = contraction or CPContraction(self.shape)
         self.nnz = len(self.indices)
@@ -69,7 +69,7 @@ class SampledLayout(Layout):
         def work(start: int, stop: int) -> Any:
             total = _Sum(*loops.zeros(F, mode), stop - start)
             for a, b in _blocks(start, stop):
-                loops.pullback(F, self.indices[a:b], _fixed(g[a:b]), total.G, mode)
+                loops.pullback(F, self.indices[a:b], _freeze(g[a:b]), total.G, mode)
                 total.end_block()
             return total.finish()
 
@@ -99,7 +99,7 @@ class SampledLayout(Layout):
                     loops.predict(F, self.indices[a:b], x)
                 loss, g = entrywise(a, b, x)
                 value += loss
-                loops.pullback(F, self.indices[a:b], _fixed(g, dtype), total.G, None)
+                loops.pullback(F, self.indices[a:b], _freeze(g, dtype), total.G, None)
                 total.end_block()
                 del x, g  # before the next block asks for the same memory
             return value, total.finish()
@@ -173,7 +173,7 @@ def _blocks(start: int, stop: int) -> list[tuple[int, int]]:
     return [(a, min(a + BLOCK, stop)) for a in range(start, stop, BLOCK)]
 
 
-def _fixed(g: Array, dtype: Any = None) -> Array:
+def _freeze(g: Array, dtype: Any = None) -> Array:
     """A contiguous read-only view: another kind of array would mean another compilation."""
     g = np.ascontiguousarray(g, dtype=dtype).view()
     g.setflags(write=False)

@@ -134,7 +134,7 @@ class TuckerContraction(FixedContraction):
         self.shape, self.ranks = tuple(shape), tuple(ranks)
         self.shapes = [*zip(shape, ranks, strict=True), (ranks[0], prod(ranks[1:]))]
         self.loops = TuckerLoops(self.shapes, np.array(ranks, dtype=np.int64))
-        self.split = _split(self.shape, self.ranks)
+        self.split = _choose_split(self.shape, self.ranks)
         self._inner = ranks[0] if self.split == 1 else ranks[-1]
 
     def inner(self, parameters: Sequence[Array]) -> int:
@@ -147,7 +147,7 @@ class TuckerContraction(FixedContraction):
         return self._inner, self.ranks[-1], prod(self.ranks[-2:])
 
 
-def _split(shape: Sequence[int], ranks: Sequence[int]) -> int:
+def _choose_split(shape: Sequence[int], ranks: Sequence[int]) -> int:
     """After the first mode or before the last, whichever is less work: products, and passes over their thin sides."""
     size, N = prod(shape), len(shape)
 

@@ -1,37 +1,47 @@
-"""Methods: ready-made recipes a user names, `complete(T, method="halrtc")`.
+"""Methods: everything that fills gaps, `complete(T, method="halrtc")`.
 
-Design: a method is a frozen dataclass of settings. `complete(obs, run)` returns a Completion. Methods that iterate on
-dense arrays (the classical baselines) derive from `ArrayMethod` and give `start`, `step` and `answer`; scaling, the
-loop, the pasting of observed entries and placeholder invariance are written once, here.
+A method is a frozen dataclass of settings. `fit(obs, run)` returns a Completion. Methods that compete in `auto` also
+say whether they suit the data, which of their variants are worth trying, and about how long a fit takes. Methods that
+iterate on dense arrays (the classical baselines) derive from `ArrayMethod` in `methods/arrays.py`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.data.checkpoint import Checkpoint
+from tensorfill.data.facts import Facts, compute_facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
+from tensorfill.io.checkpoint import Checkpoint
 from tensorfill.methods.checks import check_whole
 from tensorfill.registry import Registry, Settings
-from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
-from tensorfill.result.record import Status
-from tensorfill.solvers.base import State
-from tensorfill.solvers.loop import Callback, Stopping
-from tensorfill.solvers.loop import run as run_loop
-
-Array = NDArray[Any]
+from tensorfill.result.packing import Answer
+from tensorfill.result.record import History, Status
+from tensorfill.solvers.loop import Callback
 
 METHODS: Registry[Method] = Registry("method")
+# yields variants, is sent the mean validation loss of each
+Variants = Generator["Method", float, None]
 UP = 1e-9  # seconds that are left of a run whose time is up: a limit must be > 0
+
+
+class OutOfTime(Exception):
+    """The time of a fit is up, and it has nothing to show for it."""
+
+
+class Unsuited(Exception):
+    """The data are not as the method assumes, as a closer look showed; says why."""
+
+
+def unlimited() -> None:
+    """A deadline that never comes; see `Run.deadline`."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,8 @@ class Run(Settings):
     resume: bool = False
     max_iter: int | None = None
     seconds: float | None = None
+    facts: Facts | None = field(default=None, repr=False)  # of all data, where they were computed already
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what fits to the same data share
 
     def __post_init__(self) -> None:
         if self.max_iter is not None:
@@ -65,6 +77,20 @@ class Run(Settings):
     def late(self) -> bool:
         """Is the time up?"""
         return self.seconds is not None and self.seconds <= UP
+
+    def facts_of(self, obs: Observations) -> Facts:
+        """The facts that came with the run, or those of `obs`."""
+        return compute_facts(obs) if self.facts is None else self.facts
+
+    def deadline(self) -> Callable[[], None]:
+        """Return a function that raises OutOfTime once the time is up, for fits without a loop of the solvers."""
+        end = np.inf if self.seconds is None else time.monotonic() + self.seconds
+
+        def check() -> None:
+            if time.monotonic() > end:
+                raise OutOfTime
+
+        return check
 
     def section(self, name: str) -> Checkpoint | None:
         """The part of the checkpoint that belongs to a part of this run."""
@@ -88,6 +114,13 @@ class Method(Settings):
     assumes: ClassVar[str]  # what the data must be like, one line
     use_when: ClassVar[str]  # when to pick it, one line
     learns_smooth: ClassVar[bool] = False  # then `smooth` lists modes; else it is {mode: weight}
+    competes: ClassVar[bool] = False  # does `auto` try it?
+    uses_weights: ClassVar[bool] = False  # does it make use of weights of entries?
+    uses_features: ClassVar[bool] = False  # does it make use of features of slices?
+    fills_unseen: ClassVar[bool] = False  # does it predict slices without any entry sensibly?
+    fills_one_series: ClassVar[bool] = False  # or must it be folded by its period, to have a second mode?
+    averages: ClassVar[bool] = False  # is its answer a mean of draws? Another variant of it adds little to that
+    takes: ClassVar[frozenset[str]] = frozenset()  # settings of `auto` under which it may compete
 
     def refuses(self, obs: Observations) -> str | None:
         """Why these data cannot be completed by this method, without a full stop; None if they can."""
@@ -95,6 +128,9 @@ class Method(Settings):
 
     def check(self, obs: Observations) -> None:
         """Raise a sentence if this method cannot complete these data."""
+        if obs.weights is not None and not self.uses_weights:
+            msg = f'method {self.name!r} has no weights; got some. Use method="auto", or leave them out.'
+            raise ValueError(msg)
         why = self.refuses(obs)
         if why is not None:
             msg = f"method {self.name!r} cannot complete this tensor: {why}."
@@ -107,121 +143,47 @@ class Method(Settings):
         everywhere = 30.0 * obs.size if obs.size <= DENSE_LIMIT else 0.0  # larger ones are answered by `at`
         return everywhere + 500.0 * obs.nnz + 1300.0 * sum(obs.shape)
 
-    def complete(self, obs: Observations, run: Run) -> Completion:
+    def fit(self, obs: Observations, run: Run) -> Completion:
         """Fill the gaps."""
         raise NotImplementedError
+
+    def completion(self, obs: Observations, run: Run, answer: Answer, **more: Any) -> Completion:
+        """Return the result of a run of this method; `more` are further fields of a Completion."""
+        settings = {"seed": run.seed, **more.pop("settings", {})}
+        found = {"status": Status.FINISHED, "history": History(), **more}
+        return Completion(obs, self.name, answer=answer, settings=settings, **found)
+
+    # --- what a contest asks ------------------------------------------------------------------------------------
+
+    @property
+    def label(self) -> str:
+        """The name, with what sets this variant apart."""
+        return self.name
+
+    def suits(self, facts: Facts) -> str | None:
+        """Why these data are nothing for this method, without a full stop; None if they may be."""
+        return None
+
+    def variants(self, facts: Facts) -> Variants:
+        """Yield variants, likeliest first; the validation loss of each is sent back. Settings that were given stay."""
+        yield self
+
+    def initial_variants(self, facts: Facts) -> int:
+        """How many variants are so different that each is tried before one can speak of the method."""
+        return 1
+
+    def cost(self, facts: Facts) -> float:
+        """About how many seconds one fit takes on one core."""
+        raise NotImplementedError
+
+    def shorter(self, facts: Facts, seconds: float) -> Method:
+        """Return a variant for trials that takes about `seconds` at most, where there is one; else itself."""
+        return self
+
+    def knows_unseen(self, mode: int) -> bool:
+        """Does it predict slices along `mode` without any entry sensibly?"""
+        return self.fills_unseen
 
     def settings(self) -> dict[str, Any]:
         """The method's parameters, JSON-able."""
         return dataclasses.asdict(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Dense:
-    """What an array method works on: T (zero off the mask), O (True = observed), both full shape; T is scaled."""
-
-    T: Array
-    O: NDArray[np.bool_]  # noqa: E741  the letter of the literature
-
-    @property
-    def share(self) -> float:
-        return float(self.O.mean())
-
-    @cached_property
-    def indices(self) -> NDArray[np.intp]:
-        """Coordinates of the observed entries in C order, (nnz, N)."""
-        return np.argwhere(self.O)
-
-
-@dataclass(frozen=True)
-class ArrayMethod(Method):
-    """A method on dense arrays: give `start`, `step`, `answer`, and `done` for its own stopping rule.
-
-    `peak` is the value that the largest observed magnitude is scaled to before the method sees the data (1 or 255, as
-    its authors assume); None leaves the data as they are. `level` is subtracted before that, and added to the answer.
-    """
-
-    peak: ClassVar[float | None] = 1.0
-    room: ClassVar[float] = 270.0  # bytes of memory for each entry of the tensor: arrays of its size, by tracemalloc
-
-    def memory(self, obs: Observations) -> float:
-        return self.room * obs.size
-
-    def limit(self) -> int:
-        """The method's own limit on iterations."""
-        return int(getattr(self, "max_iter", 500))
-
-    def level(self, obs: Observations) -> float:
-        """The value that counts as zero for this method."""
-        return 0.0
-
-    def start(self, data: Dense, rng: np.random.Generator) -> State:
-        """The first state."""
-        raise NotImplementedError
-
-    def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
-        """One iteration; never changes `state` or `data` in place."""
-        raise NotImplementedError
-
-    def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
-        """The method's own stopping rule; None to go on."""
-        return None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        """The completed tensor in the scaled units, full shape. Observed entries are pasted by the caller."""
-        raise NotImplementedError
-
-    def check(self, obs: Observations) -> None:
-        if obs.weights is not None:
-            msg = f'method {self.name!r} has no weights; got some. Use method="auto", or leave them out.'
-            raise ValueError(msg)
-        super().check(obs)
-
-    def complete(self, obs: Observations, run: Run) -> Completion:
-        self.check(obs)
-        level = self.level(obs)
-        T = obs.dense(fill=level, dtype=np.float64) - level
-        largest = float(np.abs(T).max())
-        scale = largest / self.peak if self.peak and largest > 0 else 1.0
-        data = Dense(T / scale, obs.mask)
-        stopping = Stopping(
-            max_iter=self.limit() if run.max_iter is None else run.max_iter, tol=0.0, seconds=run.seconds
-        )
-        outcome = run_loop(
-            _ArrayProcedure(self, data),
-            stopping=stopping,
-            rng=np.random.default_rng(run.seed),
-            callback=run.callback,
-            checkpoint=run.checkpoint,
-            resume=run.resume,
-            fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
-        )
-        estimate = self.answer(data, outcome.state) * scale + level
-        return Completion(
-            observations=obs,
-            method=self.name,
-            status=outcome.status,
-            history=outcome.history,
-            settings={"seed": run.seed, **self.settings()},
-            answer=Filled(estimate),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _ArrayProcedure:
-    """An array method tied to its data: what the loop drives."""
-
-    method: ArrayMethod
-    data: Dense
-
-    def init(self, rng: np.random.Generator) -> State:
-        return self.method.start(self.data, rng)
-
-    def step(self, state: State, rng: np.random.Generator) -> State:
-        return self.method.step(self.data, state, rng)
-
-    def score(self, state: State) -> float:
-        return np.nan
-
-    def done(self, state: State, previous: State | None) -> Status | None:
-        return self.method.done(self.data, state, previous)

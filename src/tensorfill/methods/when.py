@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -9,27 +10,37 @@ import numpy as np
 
 from tensorfill.data.fold import Fold
 from tensorfill.data.observations import Observations
-from tensorfill.data.timeaxis import check_emptiable, check_steps, long_gaps, time_modes
+from tensorfill.data.timeaxis import check_steps, long_gaps, time_modes
 from tensorfill.methods.base import Method
 
 
 @dataclass(frozen=True)
-class TimeAsked:
-    """What was asked about time; see `complete`."""
+class TimeOptions:
+    """The options of `complete` about time and about what stays empty.
 
-    time: Any
-    max_gap: int | None
-    horizon: int | None
+    Attributes
+    ----------
+    time : modes that are one time axis, from the outer to the inner: ("day", "hour"); see docs/tables.md
+    fold : {"time": ("day", "hour")} makes a mode of dates days x hours for the fit
+    max_gap : gaps of more steps along time stay gaps in `completed`
+    horizon : predict so many steps after the last, too
+    fill_unseen : fill cells without a value at any time, too
+    """
 
-    def checked(self, recipe: Method) -> TimeAsked:
-        """Itself; refuses numbers of steps below 1, and a horizon with methods that cannot predict."""
+    time: Any = None
+    fold: Mapping[Any, Any] | Fold | None = None
+    max_gap: int | None = None
+    horizon: int | None = None
+    fill_unseen: bool = False
+
+    def check(self, recipe: Method) -> None:
+        """Refuse numbers of steps below 1, and a horizon with methods that cannot predict."""
         for name in ("max_gap", "horizon"):
             if getattr(self, name) is not None:
                 check_steps(name, getattr(self, name))
         if self.horizon is not None and not _knows_time(recipe):
             msg = f'horizon is for method "auto" and "bayes", which predict what was never seen; got {recipe.name!r}.'
             raise ValueError(msg)
-        return self
 
     def modes(self, obs: Observations) -> tuple[int, ...]:
         """The modes that are time, () if nothing was asked."""
@@ -57,11 +68,16 @@ class TimeAsked:
         return replace(recipe, time=modes)  # type: ignore[call-arg]  # `_knows_time`: it has that field
 
     def unfilled(self, obs: Observations, modes: tuple[int, ...]) -> Any:
-        """True in gaps of more than `max_gap` steps, in the shape of the data plus the horizon; None for none."""
+        """True in gaps of more than `max_gap` steps, in the shape of the data plus the horizon, and in cells without a
+        value at any time; None for none.
+        """
         if self.max_gap is None:
-            return None
-        check_emptiable(obs.source)
-        out = long_gaps(obs.mask, modes, self.max_gap)
+            return obs.outside
+        if obs.source is not None and not obs.source.leaves_gaps:
+            msg = f"max_gap cannot leave gaps in data of this kind, {type(obs.source).__name__}; "
+            msg += "give an array, xarray, or a table whose columns are numbers."
+            raise TypeError(msg)
+        out = long_gaps(obs.mask, modes, self.max_gap) | (False if obs.outside is None else obs.outside)
         return np.pad(out, [(0, (self.horizon or 0) * (n == modes[0])) for n in range(obs.ndim)])
 
 

@@ -8,3 +8,6 @@ from tensorfill.models.tt import TT as TT
 from tensorfill.models.tr import TR as TR
 from tensorfill.models.tubal import Tubal as Tubal
 from tensorfill.models.init import initial_factors as initial_factors
+from tensorfill.registry import import_modules
+
+import_modules(__name__, __path__)

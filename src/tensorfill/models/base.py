@@ -88,7 +88,7 @@ class Model(ABC):
         return [relative * unit * rng.standard_normal(s) for s in cls.shapes(shape, rank)]
 
     @classmethod  # noqa: B027  most need nothing
-    def aimed(cls, parameters: list[Array], directions: Callable[[int, int], Array], unit: float) -> None:
+    def aim(cls, parameters: list[Array], directions: Callable[[int, int], Array], unit: float) -> None:
         """Turn such parameters, in place, to where the data vary most: directions(mode, count) -> (I_n, count). Most
         models find it by themselves.
         """

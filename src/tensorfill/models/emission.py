@@ -24,6 +24,7 @@ class Emission:
     normal : transform(t) ~ Normal(level + scale x, scale * parameter)
     student-t : the same with `degrees` of freedom
     binomial : t ~ Binomial(trials, logit level + x)
+    ordinal : t = low + the number of cuts below x + noise, the noise of standard deviation `parameter`
     negative-binomial : t of mean m = e^(level + scale x) and variance m + m^2 / parameter
 
     transform: none; sqrt, of t + 3/8 (counts); log, of t + shift; asinh: asinh of sqrt((t + 3/8) / bend), roots of
@@ -40,6 +41,10 @@ class Emission:
     degrees: float = 4.0
     low: float = -np.inf
     high: float = np.inf
+    cuts: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cuts", tuple(self.cuts))  # JSON has lists
 
     def settings(self) -> dict[str, Any]:
         """JSON-able."""
@@ -62,6 +67,8 @@ class Emission:
     def mean(self, x: Array, parameter: float) -> Array:
         """E[t | x]."""
         value = self.level + self.scale * x
+        if self.family == "ordinal":
+            return self.low + self._above(x, parameter).sum(axis=0)
         if self.family == "binomial":
             return self.trials * sigmoid(value)
         if self.family == "negative-binomial":
@@ -79,6 +86,10 @@ class Emission:
     def variance(self, x: Array, parameter: float) -> Array:
         """Var[t | x]."""
         value = self.level + self.scale * x
+        if self.family == "ordinal":  # t - low counts events of which each implies those before it
+            above = self._above(x, parameter)
+            square = np.tensordot(2 * np.arange(len(above)) + 1, above, axes=1)
+            return np.maximum(square - above.sum(axis=0) ** 2, 0)
         if self.family == "binomial":
             return self.trials * sigmoid(value) * sigmoid(-value)
         if self.family == "negative-binomial":
@@ -103,6 +114,8 @@ class Emission:
             rate = np.exp(np.minimum(value, EXPONENT)) * rng.standard_gamma(parameter, np.shape(x)) / parameter
             return rng.poisson(rate).astype(float)
         noise = rng.standard_normal(np.shape(x))
+        if self.family == "ordinal":
+            return self.low + np.searchsorted(self.cuts, x + parameter * noise).astype(float)
         if self.family == "student-t":
             noise /= np.sqrt(rng.chisquare(self.degrees, np.shape(x)) / self.degrees)
         value = value + self.scale * parameter * noise
@@ -113,6 +126,12 @@ class Emission:
         elif self.transform == "log":
             value = np.exp(np.minimum(value, EXPONENT)) - self.shift
         return value if self.transform == "none" else np.maximum(value, 0)
+
+    def _above(self, x: Array, parameter: float) -> Array:
+        """Of every cut the probability that t is above it, (cuts, ...)."""
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr(np.subtract.outer(-np.array(self.cuts), -x) / parameter))
 
     @property
     def _inflation(self) -> float:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.numerical.slices import PerSlice
+
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations
     from tensorfill.numerical.base import NumericalPrior
@@ -48,7 +50,7 @@ def initial_factors(
     elif init == "normal":
         factors = [np.abs(rng.standard_normal(shape)) for shape in problem.parameter_shapes]
     elif init == "scaled":
-        factors = _scaled(problem, rng)
+        factors = _start_scaled(problem, rng)
     elif init == "constant":
         factors = _constant(problem, rng, noise)
     elif init == "means":
@@ -64,6 +66,10 @@ def initial_factors(
 
 def typical(obs: Observations, prior: NumericalPrior) -> tuple[float, float]:
     """(x at the data's mean, typical size of x): in units of the model, after the prior's link."""
+    if not prior.uniform:
+        parts = [(typical(obs.subset(at), part), len(at)) for part, at in prior.at(obs.indices).groups((obs.nnz,))]
+        count = [n for _, n in parts]
+        return tuple(float(np.average([pair[k] for pair, _ in parts], weights=count)) for k in (0, 1))  # type: ignore[return-value]
     t = obs.values.astype(np.float64)
     x0 = float(prior.start(float(np.average(t, weights=obs.weights))))
     low, high = (float(prior.start(float(q))) for q in np.quantile(t, (0.1, 0.9)))
@@ -79,7 +85,7 @@ def unit(problem: Problem) -> float:
 def _noise(problem: Problem, rng: np.random.Generator, relative: float) -> list[Array]:
     size = unit(problem)
     factors = problem.form.noise(problem.shape, problem.rank, relative, size, rng)
-    problem.form.aimed(factors, partial(directions, problem.observations, rng), size)
+    problem.form.aim(factors, partial(directions, problem.observations, rng), size)
     return factors
 
 
@@ -102,7 +108,7 @@ def directions(obs: Observations, rng: np.random.Generator, mode: int, count: in
     return np.where(alive, Q, rng.standard_normal(Q.shape))
 
 
-def _scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
+def _start_scaled(problem: Problem, rng: np.random.Generator) -> list[Array]:
     x0, size = typical(problem.observations, problem.prior)
     goal = x0 if x0 != 0 else size
     count = len(problem.parameter_shapes)
@@ -151,6 +157,8 @@ def mode_effects(problem: Problem, sweeps: int = 3) -> list[Array]:
     the overall mean by as many pseudo-observations as the noise has variances of the slices (James and Stein).
     """
     obs, prior = problem.observations, problem.prior
+    if isinstance(prior, PerSlice):
+        return _slice_levels(obs, prior)
     t = obs.values.astype(np.float64)
     w = np.ones_like(t) if obs.weights is None else obs.weights
     overall = float(np.average(t, weights=w))
@@ -169,10 +177,23 @@ def mode_effects(problem: Problem, sweeps: int = 3) -> list[Array]:
             effects[n] = trust * means
             rest -= effects[n][at]
     low, high = float(t.min()), float(t.max())  # sums of effects may leave what the prior allows
-    return [linked(prior, np.clip(overall + e, low, high)) for e in effects]
+    return [start_at_means(prior, np.clip(overall + e, low, high)) for e in effects]
 
 
-def linked(prior: NumericalPrior, means: Array, nodes: int = 2000) -> Array:
+def _slice_levels(obs: Observations, prior: PerSlice) -> list[Array]:
+    """x at the mean of every slice that has a prior of its own, the same everywhere along the other modes: numbers of
+    different kinds have no other effects in common.
+    """
+    n, x0 = prior.mode, typical(obs, prior)[0]
+    at = obs.indices[:, n]
+    mass = np.bincount(at, weights=obs.weights, minlength=obs.shape[n])
+    t = obs.values.astype(np.float64) * (1.0 if obs.weights is None else obs.weights)
+    means = np.bincount(at, weights=t, minlength=obs.shape[n]) / np.where(mass > 0, mass, 1.0)
+    levels = [p.start(float(m)) if seen else x0 for p, m, seen in zip(prior.priors, means, mass > 0, strict=True)]
+    return [np.array(levels) if m == n else np.full(length, x0) for m, length in enumerate(obs.shape)]
+
+
+def start_at_means(prior: NumericalPrior, means: Array, nodes: int = 2000) -> Array:
     """`prior.start` of every mean (k,): x where the prior has that mean. Of very many on the line between those of
     `nodes` of them.
     """

@@ -78,7 +78,7 @@ class Tucker(Model):
         return [*factors, relative / np.sqrt(core.size) * core]
 
     @classmethod
-    def aimed(cls, parameters: list[Array], directions: Callable[[int, int], Array], unit: float) -> None:
+    def aim(cls, parameters: list[Array], directions: Callable[[int, int], Array], unit: float) -> None:
         """The level, and the directions that the data vary in; orthogonal, so that the core sees them alike. From
         random ones few starts find the way (measured: exact data of rank 3 x 4 x 3, 40 % known: two starts of six).
         """

@@ -1,41 +1,6 @@
-"""What one number is: the numerical priors."""
+"""What one number is: the numerical priors. Importing this package registers all of them."""
 
-from tensorfill.numerical.base import COUNTS, NONNEGATIVE, POSITIVE, PRIORS, REAL, UNIT, Interval, NumericalPrior
-from tensorfill.numerical.binary import Bernoulli, BernoulliLogit, BernoulliOdds, Binomial
-from tensorfill.numerical.check import check_numerical_prior
-from tensorfill.numerical.continuous import Huber, Laplace, Normal, StudentT
-from tensorfill.numerical.custom import Custom
-from tensorfill.numerical.discrete import Geometric, NegativeBinomial, Poisson, PoissonLog
-from tensorfill.numerical.extend import Extended
-from tensorfill.numerical.positive import BetaDivergence, Exponential, Gamma, LogNormal, Rayleigh
+from tensorfill.registry import import_modules, names_in_modules
 
-__all__ = [
-    "COUNTS",
-    "NONNEGATIVE",
-    "POSITIVE",
-    "PRIORS",
-    "REAL",
-    "UNIT",
-    "Bernoulli",
-    "BernoulliLogit",
-    "BernoulliOdds",
-    "BetaDivergence",
-    "Binomial",
-    "Custom",
-    "Exponential",
-    "Extended",
-    "Gamma",
-    "Geometric",
-    "Huber",
-    "Interval",
-    "Laplace",
-    "LogNormal",
-    "NegativeBinomial",
-    "Normal",
-    "NumericalPrior",
-    "Poisson",
-    "PoissonLog",
-    "Rayleigh",
-    "StudentT",
-    "check_numerical_prior",
-]
+import_modules(__name__, __path__)
+__getattr__ = names_in_modules(__name__)

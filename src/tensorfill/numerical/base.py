@@ -9,8 +9,9 @@ starting points and generate the test data.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,10 +65,20 @@ COUNTS = Interval(low=0.0, whole=True)
 SQUARABLE = (1e-150, 1e150)  # squares of these, and one over them, are still numbers
 
 
+KINDS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "positive": ("a number > 0", lambda v: v > 0),
+    "real": ("a finite number", lambda v: True),
+    "count": ("a whole number >= 1", lambda v: v >= 1 and v == np.floor(v)),
+    "whole": ("a whole number", lambda v: v == np.floor(v)),
+    "share": ("a number > 0 and < 1", lambda v: 0 < v < 1),
+    "margin": ("a number > 0 and < 0.5", lambda v: 0 < v < 0.5),
+}
+
+
 def parameter(default: float, kind: str = "positive") -> Any:
     """A dataclass field holding a finite number, checked when the prior is made.
 
-    kind: "positive", "real" or "count" (whole, >= 1).
+    kind: one of KINDS.
     """
     return field(default=default, metadata={"kind": kind})
 
@@ -75,7 +86,7 @@ def parameter(default: float, kind: str = "positive") -> Any:
 def _number(prior: NumericalPrior, name: str, kind: str) -> float | int:
     """The parameter as a plain Python number, or a sentence."""
     low, high = SQUARABLE
-    must = {"positive": "a number > 0", "real": "a finite number", "count": "a whole number >= 1"}[kind]
+    must, good = KINDS[kind]
     given = getattr(prior, name)
     try:
         value = float(given)
@@ -83,14 +94,20 @@ def _number(prior: NumericalPrior, name: str, kind: str) -> float | int:
         value = np.nan
     if kind == "positive" and 0 < value < np.inf and not low <= value <= high:
         must, value = f"from {low:g} to {high:g}, so that its square is a number,", np.nan
-    good = {"positive": value > 0, "real": True, "count": value >= 1 and value == np.floor(value)}[kind]
-    if not (good and np.isfinite(value)):
+    if not (np.isfinite(value) and good(value)):
         msg = f"{name} must be {must} for {type(prior).__name__}; got {given!r}."
         raise ValueError(msg)
-    return int(value) if kind == "count" else value
+    return int(value) if kind in ("count", "whole") else value
 
 
 PRIORS: Registry[NumericalPrior] = Registry("prior")
+
+
+def make_prior(given: Any) -> NumericalPrior:
+    """A prior from its name, or from its name and settings as they are saved; one that is made already stays."""
+    if isinstance(given, Mapping):
+        return PRIORS[given["name"]](**{key: value for key, value in given.items() if key != "name"})
+    return PRIORS.make(given)
 
 
 @dataclass(frozen=True)
@@ -105,6 +122,7 @@ class NumericalPrior:
     name: ClassVar[str]
     location: ClassVar[bool] = False  # is only the difference t - x of account?
     canonical: ClassVar[bool] = False  # is the second derivative the same for every t?
+    uniform: ClassVar[bool] = True  # is it the same prior for every entry?
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):
@@ -129,6 +147,17 @@ class NumericalPrior:
         derivative is P (a/o)^p - N (o/a)^q, with P and N the pulled-back parts of `split`; None without such a form.
         """
         return None
+
+    def check(self, shape: Sequence[int]) -> None:
+        """Refuse tensors of a shape that this prior is not made for."""
+
+    def at(self, indices: Array) -> NumericalPrior:
+        """The prior of the entries at the coordinates (k, N), in their order."""
+        return self
+
+    def groups(self, shape: tuple[int, ...]) -> list[tuple[NumericalPrior, Any]]:
+        """(prior, index) of the entries of an array of that shape that share a prior."""
+        return [(self, slice(None))]
 
     def nll(self, t: Array, x: Array) -> Array:
         """Loss of each entry, -ln p(t | x) of Eq. 4, Eq. 13; same shape and dtype as x."""
@@ -170,6 +199,16 @@ class NumericalPrior:
     def quantile(self, x: Array, q: float) -> Array:
         """The q-quantile of t given x."""
         raise NotImplementedError
+
+    def fitted(self, t: Array, x: Array | None = None, weights: Array | None = None) -> Self:
+        """Estimate the free parameters (scale, cuts, share of zeros, floor) from data t (k,), at the model values x
+        (k,) or, without any, before there is a model. A prior that has none answers itself.
+        """
+        return self
+
+    def fitted_at(self, indices: Array, t: Array, x: Array | None = None, weights: Array | None = None) -> Self:
+        """As `fitted`, of data at the coordinates (k, N)."""
+        return self.fitted(t, x, weights)
 
     @property
     def savable(self) -> bool:

@@ -43,7 +43,8 @@ def sigmoid(x: Array) -> Array:
     return p
 
 
-def _logit(p: float) -> float:
+def logit(p: float) -> float:
+    """ln of the odds, finite at 0 and 1 too."""
     p = min(max(p, OFF_THE_END), 1 - OFF_THE_END)
     return math.log(p / (1 - p))
 
@@ -121,7 +122,7 @@ class BernoulliOdds(_YesNo, _Odds):
         return odds / (1 + odds)
 
     def start(self, mean: float) -> float:
-        return self._start(math.exp(_logit(mean)))
+        return self._start(math.exp(logit(mean)))
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class _Logit(NumericalPrior):
         return p
 
     def start(self, mean: float) -> float:
-        return _logit(mean / self._n)
+        return logit(mean / self._n)
 
 
 @PRIORS.register("bernoulli-logit")

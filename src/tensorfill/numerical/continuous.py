@@ -7,7 +7,8 @@ is x itself, and every loss is a function of the residual x - t.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from tensorfill.numerical.base import PRIORS, Array, NumericalPrior, parameter
 
 
 class _Centred(NumericalPrior):
-    """x is the centre; subclasses give the quantiles of the residual t - x."""
+    """x is the centre; subclasses give the quantiles of the residual t - x, and what of the scatter is noise."""
 
     location = True
 
@@ -34,6 +35,19 @@ class _Centred(NumericalPrior):
     def _residual(self, q: Array) -> Array:
         """Quantiles of t - x, in float64."""
         raise NotImplementedError
+
+
+class _Robust(_Centred):
+    """Centred, with outliers: its scale is learned from the middle half of the data."""
+
+    noise: ClassVar[float]  # what is noise to it before there is a model, as a share of how the data vary
+
+    def fitted(self, t: Array, x: Array | None = None, weights: Array | None = None) -> Self:
+        """The scale of the residuals; without a model a share of the data's own."""
+        r = t.astype(np.float64) if x is None else t.astype(np.float64) - x
+        middle = float(np.subtract(*np.quantile(r, (0.75, 0.25)))) / 1.349  # of a normal distribution: its sigma
+        scale = (middle or float(r.std())) * (self.noise if x is None else 1.0)
+        return replace(self, **{"scale": scale}) if scale > 0 else self
 
 
 @PRIORS.register("normal")
@@ -83,6 +97,12 @@ class Normal(_Centred):
         scale = 1 / self.sigma**2
         return positive * scale, negative * scale
 
+    def fitted(self, t: Array, x: Array | None = None, weights: Array | None = None) -> Self:
+        """sigma as the standard deviation of the residuals; without a model, of the data."""
+        r = t.astype(np.float64) if x is None else t.astype(np.float64) - x
+        sigma = float(r.std() if x is None else np.sqrt(np.average(r * r, weights=weights)))
+        return replace(self, sigma=sigma) if sigma > 0 else self
+
     def _residual(self, q: Array) -> Array:
         from scipy.special import ndtri
 
@@ -123,7 +143,7 @@ class Laplace(_Centred):
 
 @PRIORS.register("huber")
 @dataclass(frozen=True)
-class Huber(_Centred):
+class Huber(_Robust):
     """Real numbers, mostly with even noise, some with outliers.
 
     Distribution: (t - x) / scale has density ~ exp(-loss): Normal(0, 1) in the middle, tails of Laplace(0, 1/delta).
@@ -134,6 +154,8 @@ class Huber(_Centred):
     Mean: x.
     """
 
+    noise = 0.05
+
     delta: float = parameter(1.0)
     scale: float = parameter(1.0)
 
@@ -141,20 +163,20 @@ class Huber(_Centred):
         return self.nll_and_grad(t, x)[0]
 
     def grad(self, t: Array, x: Array) -> Array:
-        slope = self._clipped(x - t)
+        slope = self._clip(x - t)
         slope *= 1 / self.scale
         return slope
 
     def nll_and_grad(self, t: Array, x: Array) -> tuple[Array, Array]:
         r = x - t
-        slope = self._clipped(r)
+        slope = self._clip(r)
         r *= 1 / self.scale
         r -= 0.5 * slope
         r *= slope  # slope (r - slope / 2) is both formulas at once
         slope *= 1 / self.scale
         return r, slope
 
-    def _clipped(self, r: Array) -> Array:
+    def _clip(self, r: Array) -> Array:
         return np.clip(r * (1 / self.scale), -self.delta, self.delta)
 
     def curv(self, t: Array, x: Array) -> Array:
@@ -177,7 +199,7 @@ class Huber(_Centred):
 
 @PRIORS.register("student-t")
 @dataclass(frozen=True)
-class StudentT(_Centred):
+class StudentT(_Robust):
     """Real numbers with gross outliers: the pull of an outlier fades. Not convex.
 
     Distribution: (t - x) / scale ~ Student's t with nu degrees of freedom.
@@ -186,6 +208,8 @@ class StudentT(_Centred):
     Domain: t real, x real.
     Mean: x (for nu <= 1 there is no mean, and x is the median).
     """
+
+    noise = 0.2
 
     nu: float = parameter(4.0)
     scale: float = parameter(1.0)

@@ -34,7 +34,7 @@ class Custom(Extended):
     Parameters
     ----------
     nll
-        Text such as "x - t*log(x)", differentiated by SymPy (it can be saved); or a NumPy function of two arrays,
+        Text such as "x - t*log(x)", differentiated for you (it can be saved); or a NumPy function of two arrays,
         differentiated by complex steps where they agree with differences, by extrapolated differences elsewhere.
     grad
         Derivative of a function `nll` in x, a NumPy function of (t, x): faster.
@@ -85,7 +85,7 @@ class Custom(Extended):
                 raise ValueError(str(err)) from None
 
     def __repr__(self) -> str:
-        loss = repr(self.loss) if isinstance(self.loss, str) else _called(self.loss)
+        loss = repr(self.loss) if isinstance(self.loss, str) else _name_of(self.loss)
         return f"Custom({loss}, t: {self.t_domain}, x: {self.x_domain})"
 
     def _compile(self) -> None:
@@ -174,11 +174,11 @@ class Custom(Extended):
         """Functions by their names."""
         if self.savable:
             return super().described()
-        texts = {"nll": _called(self.loss), "mean": None if self.expected is None else _called(self.expected)}
+        texts = {"nll": _name_of(self.loss), "mean": None if self.expected is None else _name_of(self.expected)}
         return {"name": self.name, **texts, "floor": self.floor, **self._domains()}
 
     def _domains(self) -> dict[str, Any]:
-        return {name: _described(getattr(self, name)) for name in ("t_domain", "x_domain")}
+        return {name: _interval_settings(getattr(self, name)) for name in ("t_domain", "x_domain")}
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The compiled functions cannot be pickled: they are made again. Functions given must be importable.
@@ -190,7 +190,7 @@ def _again(loss: Any, slope: Any, t_domain: Interval, x_domain: Interval, mean: 
     return Custom(loss, slope, t_domain=t_domain, x_domain=x_domain, mean=mean, floor=floor, check=False)
 
 
-def _called(given: str | Callable[..., Any]) -> str:
+def _name_of(given: str | Callable[..., Any]) -> str:
     """A formula as it is, a function by its name."""
     return given if isinstance(given, str) else str(getattr(given, "__name__", "function"))
 
@@ -216,7 +216,7 @@ def _interval(given: Domain, name: str) -> Interval:
     return found
 
 
-def _described(domain: Interval) -> dict[str, Any]:
+def _interval_settings(domain: Interval) -> dict[str, Any]:
     """An Interval as JSON, which knows no infinity."""
     limits = {k: v if np.isfinite(v) else None for k, v in (("low", domain.low), ("high", domain.high))}
     flags = ("low_inclusive", "high_inclusive", "whole")

@@ -1,16 +1,16 @@
 """A loss written as text, such as "x - t*log(x)", turned into NumPy functions of it and of its derivatives.
 
-Design: the text may come out of a saved file, so it is never evaluated. Python's parser reads it, and only the nodes
-listed here are rebuilt with SymPy, which differentiates and writes NumPy code.
+Design: the text may come out of a saved file, so it is never evaluated. Python's parser reads it, and the nodes listed
+here become operations on a tape, each once, those on numbers alone computed at once in floating point. The derivative
+of a tape is more of the same tape. What a formula costs is the number of its operations, which has a limit.
 """
 
 from __future__ import annotations
 
 import ast
-import ctypes
 import math
-import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,26 +19,38 @@ from tensorfill.numerical.base import Array
 from tensorfill.numerical.binary import sigmoid, softplus
 from tensorfill.registry import did_you_mean
 
-FUNCTIONS = [
-    "log",
-    "log1p",
-    "exp",
-    "sqrt",
-    "abs",
-    "min",
-    "max",
-    "sin",
-    "cos",
-    "tanh",
-    "cosh",
-    "atan",
-    "softplus",
-    "expit",
-]  # softplus(x) = ln(1 + e^x) and expit(x) = 1 / (1 + e^-x), both safe for large x
+# softplus(x) = ln(1 + e^x) and expit(x) = 1 / (1 + e^-x), both safe for large x
+ONE = ("log", "log1p", "exp", "sqrt", "abs", "sin", "cos", "tanh", "cosh", "atan", "softplus", "expit")
+FUNCTIONS = [*ONE, "min", "max"]
+LARGEST = 2000  # letters of a formula
+MOST = 2000  # operations of a formula and its derivatives together: the losses of the literature take under 50
+KINKS = ("sign", "step")  # what differentiating abs, min and max leaves; the derivative of these is 0 almost everywhere
 
-
-LARGEST, DEEPEST = 2000, 40  # letters, and operations inside each other, of a formula
-LONGEST = 8.0  # seconds to differentiate it: the losses of the literature take a tenth of a second
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
+    "log": np.log,
+    "log1p": np.log1p,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "min": np.minimum,
+    "max": np.maximum,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tanh": np.tanh,
+    "cosh": np.cosh,
+    "sinh": np.sinh,
+    "atan": np.arctan,
+    "softplus": lambda u: softplus(np.atleast_1d(u)),
+    "expit": lambda u: sigmoid(np.atleast_1d(u)),
+    "sign": np.sign,
+    "step": lambda u, v: np.heaviside(np.subtract(u, v), 0.5),
+}
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
 
 def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Array], Array]]:
@@ -47,178 +59,243 @@ def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Arra
     They keep float32. The list is shorter for a loss with a kink, such as |x - t|: its second derivative, 0 wherever
     it exists, would mislead a Newton-like step.
     """
-    try:
-        import sympy
-    except ImportError as err:
-        msg = "A loss given as text needs SymPy. Install it (pip install sympy), or give a NumPy function."
-        raise ImportError(msg) from err
-    tree = _parsed(text)
-    found: list[Callable[[Array, Array], Array]] = []
-
-    def differentiate() -> None:
-        t, x = sympy.symbols("t x", real=True)
-        names = _vocabulary(sympy)
-        names.update(t=t, x=x, pi=sympy.pi)
-        formula = sympy.sympify(_build(tree, names, text, sympy))
-        if formula.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo, sympy.I):
-            msg = f"A formula must be real and finite; {_short(text)} divides by 0, or has a root or logarithm of none."
-            raise ValueError(msg)
-        modules: list[Any] = [{"softplus": softplus, "expit": sigmoid}, "numpy"]
-        while len(found) <= orders and not formula.has(sympy.DiracDelta):
-            found.append(_spread(sympy.lambdify((t, x), formula, modules=modules, cse=True)))
-            formula = sympy.diff(formula, x)
-
-    try:
-        within(LONGEST, differentiate)
-    except TimeoutError as err:
-        msg = (
-            f"A formula must be differentiated within {LONGEST:g} s; this one takes longer: {_short(text)}. "
-            "Write it more simply, or give a NumPy function."
-        )
-        raise ValueError(msg) from err
-    except (TypeError, AttributeError, RecursionError, ArithmeticError, NotImplementedError) as err:  # SymPy's own
-        msg = f"A formula must be real, and its functions must have their arguments; got {_short(text)} ({err})."
-        raise ValueError(msg) from err
+    tape = Tape(text)
+    root = _record(tape, _parse(text))
+    found = [tape.function(root)]
+    while len(found) <= orders and not tape.has_kink(root):
+        root = tape.differentiate(root)
+        found.append(tape.function(root))
     return found
 
 
-def _parsed(text: str) -> ast.expr:
-    """The expression as Python's parser reads it, if it is of a size that can be differentiated."""
+@dataclass
+class Tape:
+    """Operations in an order in which they can be done: `nodes[k]` is a number, "t", "x", or a name and former places.
+
+    Equal operations have one place. Operations on numbers are done when recorded.
+    """
+
+    text: str
+    nodes: list[Any] = field(default_factory=list)
+    places: dict[Any, int] = field(default_factory=dict)
+
+    def put(self, node: Any) -> int:
+        """The place of this node."""
+        if node not in self.places:
+            if len(self.nodes) >= MOST:
+                msg = (
+                    f"A formula must take at most {MOST} operations with its derivatives; {_short(self.text)} takes "
+                    "more. Write it more simply, or give a NumPy function."
+                )
+                raise ValueError(msg)
+            self.places[node] = len(self.nodes)
+            self.nodes.append(node)
+        return self.places[node]
+
+    def number(self, k: int) -> float | None:
+        """The number at place k; None if it is not one."""
+        return self.nodes[k] if isinstance(self.nodes[k], float) else None
+
+    def add(self, name: str, *parts: int | float) -> int:
+        """The place of an operation on places; numbers may be given as floats."""
+        args = [self.put(part) if isinstance(part, float) else part for part in parts]
+        numbers = [self.number(a) for a in args]
+        known = [n for n in numbers if n is not None]
+        if len(known) == len(args):
+            with np.errstate(all="ignore"):
+                value = float(np.ravel(OPERATIONS[name](*known))[0])
+            if not math.isfinite(value):
+                msg = (
+                    f"A formula must be real and finite, and may contain numbers up to 1e308; {_short(self.text)} has "
+                    "a part that is none: a division by 0, a root or logarithm of nothing, or a power too large."
+                )
+                raise ValueError(msg)
+            return self.put(value)
+        return self._shorter(name, args, numbers)
+
+    def _shorter(self, name: str, args: list[int], numbers: list[float | None]) -> int:
+        """The operation, or what it comes to: a sum with 0, a product with 0 or 1, a first power."""
+        match name, numbers:
+            case ("+", [0.0, _]) | ("*", [1.0, _]):
+                return args[1]
+            case ("+", [_, 0.0]) | ("-", [_, 0.0]) | ("*", [_, 1.0]) | ("/", [_, 1.0]) | ("**", [_, 1.0]):
+                return args[0]
+            case ("*", [0.0, _]) | ("*", [_, 0.0]) | ("/", [0.0, _]):
+                return self.put(0.0)
+            case ("**", [_, 0.0]):
+                return self.put(1.0)
+            case ("**", [_, 2.0]):
+                return self.put(("*", args[0], args[0]))
+            case ("/", [_, 0.0]):
+                return self.add("/", 1.0, 0.0)  # refused there
+        return self.put((name, *args))
+
+    def reached(self, root: int) -> list[int]:
+        """The places that `root` needs, in order."""
+        needed = {root}
+        for k in range(root, -1, -1):
+            if k in needed and isinstance(self.nodes[k], tuple):
+                needed.update(self.nodes[k][1:])
+        return sorted(needed)
+
+    def has_kink(self, root: int) -> bool:
+        """Does differentiating what is at `root` need the derivative of a jump?"""
+        return any(isinstance(self.nodes[k], tuple) and self.nodes[k][0] in KINKS for k in self.reached(root))
+
+    def differentiate(self, root: int) -> int:
+        """The place of the derivative in x of what is at `root`."""
+        slopes: dict[int, int] = {}
+        for k in self.reached(root):
+            node = self.nodes[k]
+            if isinstance(node, tuple):
+                slopes[k] = self._slope(k, node[0], node[1:], [slopes[a] for a in node[1:]])
+            else:
+                slopes[k] = self.put(1.0 if node == "x" else 0.0)
+        return slopes[root]
+
+    def _slope(self, k: int, name: str, args: tuple[int, ...], inner: list[int]) -> int:
+        """The place of the derivative of the operation at k, given those of its arguments."""
+        add = self.add
+        if all(self.number(slope) == 0.0 for slope in inner):
+            return self.put(0.0)
+        match name:
+            case "+" | "-":
+                return add(name, *inner)
+            case "*":
+                return add("+", add("*", inner[0], args[1]), add("*", args[0], inner[1]))
+            case "/":
+                return add("/", add("-", inner[0], add("*", k, inner[1])), args[1])
+            case "**":
+                rise = add("*", args[1], add("**", args[0], add("-", args[1], 1.0)))
+                grown = 0.0 if self.number(inner[1]) == 0.0 else add("*", add("*", k, add("log", args[0])), inner[1])
+                return add("+", add("*", rise, inner[0]), grown)
+            case "max" | "min":
+                first, second = (0, 1) if name == "max" else (1, 0)
+                above = add("step", *args)  # 1 where the first argument is the larger
+                return add("+", inner[second], add("*", add("-", inner[first], inner[second]), above))
+        return add("*", self._outer(k, name, args[0]), inner[0])
+
+    def _outer(self, k: int, name: str, u: int) -> int:
+        """The place of the derivative of the function at k in its argument, at place u."""
+        add = self.add
+        rules: dict[str, Callable[[], int]] = {
+            "log": lambda: add("/", 1.0, u),
+            "log1p": lambda: add("/", 1.0, add("+", 1.0, u)),
+            "exp": lambda: k,
+            "sqrt": lambda: add("/", 0.5, k),
+            "abs": lambda: add("sign", u),
+            "sin": lambda: add("cos", u),
+            "cos": lambda: add("-", 0.0, add("sin", u)),
+            "tanh": lambda: add("-", 1.0, add("*", k, k)),
+            "cosh": lambda: add("sinh", u),
+            "sinh": lambda: add("cosh", u),
+            "atan": lambda: add("/", 1.0, add("+", 1.0, add("*", u, u))),
+            "softplus": lambda: add("expit", u),
+            "expit": lambda: add("*", k, add("expit", add("-", 0.0, u))),
+        }
+        return rules[name]()
+
+    def function(self, root: int) -> Callable[[Array, Array], Array]:
+        """What is at `root` as a function of (t, x); it answers with an array even where it is a constant."""
+        places = self.reached(root)
+        nodes = [self.nodes[k] for k in places]
+        last: dict[int, int] = {}  # the place of the last operation that needs a value
+        for k, node in zip(places, nodes, strict=True):
+            last.update(dict.fromkeys(node[1:] if isinstance(node, tuple) else (), k))
+        steps = list(zip(places, nodes, strict=True))
+
+        def evaluate(t: Array, x: Array) -> Array:
+            values: dict[int, Any] = {}
+            for k, node in steps:
+                if isinstance(node, tuple):
+                    values[k] = OPERATIONS[node[0]](*(values[a] for a in node[1:]))
+                    for a in set(node[1:]):
+                        if last[a] == k:
+                            del values[a]
+                else:
+                    values[k] = t if node == "t" else x if node == "x" else node
+            return np.broadcast_to(values[root], x.shape)
+
+        return evaluate
+
+
+def _parse(text: str) -> ast.expr:
+    """The expression as Python's parser reads it."""
+    if len(text) > LARGEST:
+        msg = f"A formula must have at most {LARGEST} letters; got {len(text)}: {_short(text)}."
+        raise ValueError(msg)
     try:
-        tree = ast.parse(text[: LARGEST + 1].strip(), mode="eval").body
+        return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as err:
         msg = f"A formula must be an expression in t and x, such as 'x - t*log(x)'; got {_short(text)}."
-        if len(text) <= LARGEST:
-            raise ValueError(msg) from err
-    if len(text) > LARGEST or _depth(tree) > DEEPEST:
-        msg = f"A formula must have at most {LARGEST} letters, {DEEPEST} deep; got {len(text)}: {_short(text)}."
-        raise ValueError(msg)
-    return tree
+        raise ValueError(msg) from err
 
 
-def _depth(tree: ast.AST) -> int:
-    """How many operations and functions lie inside each other; those of a sum or a product lie side by side."""
-    level, depth = [tree], 0
-    while level:
-        depth += 1
-        inner: list[ast.AST] = []
-        for node in level:
-            own = list(ast.iter_child_nodes(node))
-            while isinstance(node, ast.BinOp) and isinstance(node.left, ast.BinOp) and _alike(node.op, node.left.op):
-                node = node.left
-                own = [child for child in own if child is not node] + list(ast.iter_child_nodes(node))
-            inner += own
-        level = inner
-    return depth
+def _record(tape: Tape, tree: ast.expr) -> int:
+    """The place of a parsed expression; anything unknown is refused. Without recursion: sums may be long."""
+    places: dict[ast.AST, int] = {}
+    todo: list[ast.expr] = [tree]
+    while todo:
+        node = todo[-1]
+        parts = _parts(node, tape.text)
+        waiting = [part for part in parts if part not in places]
+        if waiting:
+            todo += waiting
+            continue
+        places[todo.pop()] = _record_node(tape, node, [places[part] for part in parts])
+    return places[tree]
 
 
-def _alike(one: ast.operator, two: ast.operator) -> bool:
-    """Both of sums, or both of products?"""
-    sums, products = (ast.Add, ast.Sub), (ast.Mult, ast.Div)
-    return any(isinstance(one, kind) and isinstance(two, kind) for kind in (sums, products))
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:77] + "...")
-
-
-def within(seconds: float, work: Callable[[], None]) -> None:
-    """Run the work in a thread of its own; if it takes longer, the thread is stopped and TimeoutError raised."""
-    raised: list[BaseException] = []
-
-    def do() -> None:
-        try:
-            work()
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=do, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        stop = ctypes.pythonapi.PyThreadState_SetAsyncExc  # at its next line; SymPy is nothing but Python
-        stop(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(SystemExit))
-        raise TimeoutError
-    if raised:
-        raise raised[0]
-
-
-def _spread(function: Callable[[Array, Array], Any]) -> Callable[[Array, Array], Array]:
-    """The function, answering with an array even where the formula is a constant."""
-    return lambda t, x: np.broadcast_to(function(t, x), x.shape)
-
-
-def _vocabulary(sympy: Any) -> dict[str, Any]:
-    """SymPy's functions by the names of FUNCTIONS."""
-
-    class expit(sympy.Function):
-        def fdiff(self, argindex: int = 1) -> Any:
-            return expit(self.args[0]) * expit(-self.args[0])
-
-    class softplus(sympy.Function):
-        def fdiff(self, argindex: int = 1) -> Any:
-            return expit(self.args[0])
-
-    own = {
-        "log1p": lambda u: sympy.log(1 + u),
-        "abs": sympy.Abs,
-        "min": sympy.Min,
-        "max": sympy.Max,
-        "expit": expit,
-        "softplus": softplus,
-    }
-    return {name: own.get(name) or getattr(sympy, name) for name in FUNCTIONS}
-
-
-def _build(node: ast.AST, names: dict[str, Any], text: str, sympy: Any) -> Any:
-    """The SymPy expression of a parsed node; anything unknown is refused."""
-
-    def part(inner: ast.AST) -> Any:
-        return _build(inner, names, text, sympy)
-
+def _parts(node: ast.expr, text: str) -> list[ast.expr]:
+    """What a node is made of; refuses nodes that no formula has."""
     match node:
         case ast.Constant(value=bool() | complex()):
             pass
-        case ast.Constant(value=int() as number) if abs(number) < 10**6:
-            return sympy.Integer(number)
-        case ast.Constant(value=int() | float() as number):
-            return sympy.Float(number)
-        case ast.Name(id=name) if name in ("t", "x", "pi"):
-            return names[name]
-        case ast.UnaryOp(op=ast.USub(), operand=inner):
-            return -part(inner)
-        case ast.UnaryOp(op=ast.UAdd(), operand=inner):
-            return part(inner)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return part(left) + part(right)
-        case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            return part(left) - part(right)
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return part(left) * part(right)
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return part(left) / part(right)
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return _power(part(left), part(right), text, sympy)
+        case ast.Constant(value=int() | float()) | ast.Name(id="t" | "x" | "pi"):
+            return []
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
+            return [inner]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
+            return [left, right]
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
-            return names[name](*(part(a) for a in args))
-    word = ast.unparse(node)
+            if len(args) == 1 or (args and name not in ONE):
+                return args
+            msg = f"A formula must give each function its argument; got {name} with {len(args)} in {_short(text)}."
+            raise ValueError(msg)
+    word = ast.get_source_segment(text.strip(), node) or ""
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else word
     msg = (
         f"A formula may contain t, x, pi, numbers, + - * / ** and {', '.join(FUNCTIONS)}; "
-        f"got {word!r} in {text!r}.{did_you_mean(name, [*FUNCTIONS, 't', 'x', 'pi'])}"
+        f"got {_short(word)} in {_short(text)}.{did_you_mean(name, [*FUNCTIONS, 't', 'x', 'pi'])}"
     )
     raise ValueError(msg)
 
 
-def _power(base: Any, power: Any, text: str, sympy: Any) -> Any:
-    """The power; of two numbers in floating point, since exact ones (9**9**9**9) never end."""
-    if not (base.is_number and power.is_number):
-        return base**power
-    try:
-        return sympy.Float(math.pow(float(base), float(power)))
-    except (OverflowError, ValueError, TypeError) as err:
-        msg = f"A formula may contain numbers up to 1e308; {text!r} has a power that is none."
-        raise ValueError(msg) from err
+def _record_node(tape: Tape, node: ast.expr, parts: list[int]) -> int:
+    """The place of a node whose parts are on the tape."""
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            try:
+                return tape.add("+", float(number), 0.0)
+            except OverflowError as err:
+                msg = f"A formula may contain numbers up to 1e308; got a larger one in {_short(tape.text)}."
+                raise ValueError(msg) from err
+        case ast.Name(id=name):
+            return tape.put(math.pi if name == "pi" else name)
+        case ast.UnaryOp(op=op):
+            return tape.add("-", 0.0, *parts) if isinstance(op, ast.USub) else parts[0]
+        case ast.BinOp(op=op):
+            return tape.add(SIGNS[type(op)], *parts)
+        case ast.Call(func=ast.Name(id=name)):
+            place = tape.add(name, parts[0]) if name in ONE else parts[0]
+            for part in parts[1:]:
+                place = tape.add(name, place, part)
+            return place
+    raise AssertionError(node)
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
 def as_entries(values: Any, like: Array) -> Array:

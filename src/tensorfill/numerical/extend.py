@@ -17,8 +17,8 @@ where the loss is convex, and untouched for x >= floor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -115,6 +115,15 @@ class Extended(NumericalPrior):
             positive[out] = np.maximum(p, 0) - np.minimum(q, 0)
             negative[out] = np.maximum(q, 0) - np.minimum(p, 0)
         return positive, negative
+
+    def fitted(self, t: Array, x: Array | None = None, weights: Array | None = None) -> Self:
+        """The floor at a thousandth of x for a typical datum, where x has no upper end."""
+        sizes = np.abs(t[t != 0])
+        if self.x_domain.high < np.inf or not len(sizes):
+            return self
+        size = float(np.median(sizes))
+        low = replace(self, floor=1e-3 * size)
+        return replace(low, floor=1e-3 * low.start(size))
 
     def _start(self, x: float) -> float:
         """A starting point moved inside the domain: from its very end (data that are all 0) no step would lead away."""

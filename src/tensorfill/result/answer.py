@@ -1,13 +1,10 @@
-"""What a run found, as predictions at any coordinates in the unit of the data: factors, an array, draws, or a blend.
-
-An answer gives `at(indices)` and `full()`, and packs itself into arrays and JSON for saving.
-"""
+"""What a run found, as predictions at any coordinates in the unit of the data: factors, an array, or a blend."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,42 +13,11 @@ from tensorfill.data.units import Units
 from tensorfill.models import CP, Model
 from tensorfill.models.base import unpack as unpack_model
 from tensorfill.models.posterior import Posterior
-from tensorfill.numerical.base import PRIORS, NumericalPrior
+from tensorfill.numerical.base import PRIORS, NumericalPrior, make_prior
+from tensorfill.result.packing import KINDS, Answer, Draws, Packed, PriorNeeded, unpack
+from tensorfill.result.transformed import InUnits, Refolded
 
 Array = NDArray[Any]
-Packed = tuple[dict[str, Array], dict[str, Any]]
-
-
-class Answer(Protocol):
-    """Predictions in the unit of the data."""
-
-    kind: ClassVar[str]
-
-    def at(self, indices: Array) -> Array:
-        """The mean at coordinates (k, N): (k,)."""
-
-    def full(self) -> Array:
-        """The mean everywhere, full shape."""
-
-    def pack(self) -> Packed:
-        """Arrays, and a JSON-able rest."""
-
-
-class Draws(Answer, Protocol):
-    """An answer that has draws: a posterior, or one in other units or at other coordinates; see `draws_of`."""
-
-    def std_at(self, indices: Array) -> Array:
-        """The standard deviation of a datum at coordinates (k, N), noise included: (k,)."""
-
-    def quantile_at(self, indices: Array, q: Any) -> Array:
-        """Quantiles of a datum at coordinates (k, N): (k,), or (len(q), k) for several q."""
-
-    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        """m data sets at coordinates (k, N), noise included: (m, k)."""
-
-
-class PriorNeeded(ValueError):
-    """A run cannot be read back without the prior that it had."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +31,12 @@ class Factors:
     units: Units | None = None
 
     def at(self, indices: Array) -> Array:
-        mean = self.prior.mean(self.model.at(indices))
-        return mean if self.units is None else self.units.put_back_at(mean, indices)
+        mean = self.prior.at(indices).mean(self.model.at(indices))
+        return mean if self.units is None else self.units.inverse_transform_at(mean, indices)
 
     def full(self) -> Array:
         mean = self.prior.mean(self.model.full())
-        return mean if self.units is None else self.units.put_back(mean)
+        return mean if self.units is None else self.units.inverse_transform(mean)
 
     def pack(self) -> Packed:
         prior = {"name": self.prior.name, **self.prior.settings()} if self.prior.savable else None
@@ -187,126 +153,14 @@ class Blend:
         return Blend(tuple(parts), arrays["weights"], rows, low, high)
 
 
-@dataclass(frozen=True, eq=False)
-class InUnits:
-    """An answer for data in other units."""
-
-    kind: ClassVar[str] = "in units"
-
-    inner: Answer
-    units: Units
-
-    def at(self, indices: Array) -> Array:
-        return self.units.put_back_at(self.inner.at(indices), indices)
-
-    def full(self) -> Array:
-        return self.units.put_back(self.inner.full())
-
-    def std_at(self, indices: Array) -> Array:
-        return self.units.scale[indices[:, self.units.mode]] * cast("Draws", self.inner).std_at(indices)
-
-    def quantile_at(self, indices: Array, q: Any) -> Array:
-        return self.units.put_back_at(cast("Draws", self.inner).quantile_at(indices, q), indices)
-
-    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        return self.units.put_back_at(cast("Draws", self.inner).sample(m, rng, indices), indices)
-
-    def pack(self) -> Packed:
-        arrays, meta = self.inner.pack()
-        return arrays, {"inner": {"kind": self.inner.kind, **meta}, "units": self.units.settings()}
-
-    @staticmethod
-    def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> InUnits:
-        return InUnits(unpack(arrays, meta["inner"], prior), Units.from_settings(meta["units"]))
-
-
-class _Elsewhere:
-    """An answer whose `inner` one is for the same data in another shape: coordinates are translated, then asked for."""
-
-    inner: Answer
-
-    def _there(self, indices: Array) -> Array:
-        """The coordinates (k, N) as those of the inner answer."""
-        raise NotImplementedError
-
-    def at(self, indices: Array) -> Array:
-        return self.inner.at(self._there(indices))
-
-    def std_at(self, indices: Array) -> Array:
-        return cast("Draws", self.inner).std_at(self._there(indices))
-
-    def quantile_at(self, indices: Array, q: Any) -> Array:
-        return cast("Draws", self.inner).quantile_at(self._there(indices), q)
-
-    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        return cast("Draws", self.inner).sample(m, rng, self._there(indices))
-
-
-@dataclass(frozen=True, eq=False)
-class Folded(_Elsewhere):
-    """An answer for the same data with one mode folded: index i along `mode` became (i // period, i % period)."""
-
-    kind: ClassVar[str] = "folded"
-
-    inner: Answer
-    mode: int
-    period: int
-    length: int
-
-    def _there(self, indices: Array) -> Array:
-        return fold_indices(np.asarray(indices), self.mode, self.period)
-
-    def full(self) -> Array:
-        X = self.inner.full()
-        shape = (*X.shape[: self.mode], -1, *X.shape[self.mode + 2 :])
-        return np.take(X.reshape(shape), np.arange(self.length), axis=self.mode)
-
-    def pack(self) -> Packed:
-        arrays, meta = self.inner.pack()
-        fold = {"mode": self.mode, "period": self.period, "length": self.length}
-        return arrays, {"inner": {"kind": self.inner.kind, **meta}, **fold}
-
-    @staticmethod
-    def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Folded:
-        inner = unpack(arrays, meta["inner"], prior)
-        return Folded(inner, int(meta["mode"]), int(meta["period"]), int(meta["length"]))
-
-
-@dataclass(frozen=True, eq=False)
-class Refolded(_Elsewhere):
-    """An answer for the same data with one mode folded by the calendar: index i along `mode` became codes[i]."""
-
-    kind: ClassVar[str] = "refolded"
-
-    inner: Answer
-    mode: int
-    codes: Array  # (I_mode, number of modes it became)
-
-    def _there(self, indices: Array) -> Array:
-        i = np.asarray(indices)
-        return np.column_stack([i[:, : self.mode], self.codes[i[:, self.mode]], i[:, self.mode + 1 :]])
-
-    def full(self) -> Array:
-        return unfold(self.inner.full(), self.mode, self.codes)
-
-    def pack(self) -> Packed:
-        arrays, meta = self.inner.pack()
-        return {**arrays, "refolded": self.codes}, {"inner": {"kind": self.inner.kind, **meta}, "mode": self.mode}
-
-    @staticmethod
-    def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Refolded:
-        return Refolded(unpack(arrays, meta["inner"], prior), int(meta["mode"]), arrays["refolded"])
-
-
-def unfold(X: Array, mode: int, codes: Array) -> Array:
-    """A folded tensor in the shape that it had: codes[i] along the modes from `mode` on becomes i along `mode`."""
-    return X[(slice(None),) * mode + tuple(codes.T)]
-
-
-def fold_indices(indices: Array, mode: int, period: int) -> Array:
-    """Coordinates (k, N) with the one along `mode` split into which period, and where in it: (k, N + 1)."""
-    i = indices[:, mode]
-    return np.column_stack([indices[:, :mode], i // period, i % period, indices[:, mode + 1 :]])
+def in_units(answer: Answer, units: Units) -> Answer:
+    """Return the answer to `units.take_out(obs)` as that to `obs`."""
+    if isinstance(answer, Factors) and answer.units is None:
+        return replace(answer, units=units)
+    if isinstance(answer, Filled):
+        behind = None if answer.behind is None else replace(answer.behind, units=units)
+        return Filled(units.inverse_transform(answer.X), behind)
+    return InUnits(answer, units)
 
 
 def factors_of(answer: Answer) -> Factors | None:
@@ -319,7 +173,8 @@ def factors_of(answer: Answer) -> Factors | None:
         return answer.behind
     if isinstance(answer, InUnits):
         found = factors_of(answer.inner)
-        return found if found is None or found.units is not None else replace(found, units=answer.units)
+        plain = found is not None and found.units is None and answer.index is None
+        return replace(found, units=answer.units) if found is not None and plain else found
     if isinstance(answer, Posterior):
         return Factors(CP(answer.factors(-1)), PRIORS.make("normal"))
     if isinstance(answer, Blend):
@@ -336,21 +191,17 @@ def draws_of(answer: Answer) -> Draws | None:
 def posterior_of(answer: Answer) -> Posterior | None:
     """The posterior inside the answer, in units of its own; None if the answer is anything else."""
     inner = answer
-    while isinstance(inner, InUnits | Folded | Refolded | Blend) and len(getattr(inner, "parts", (0,))) == 1:
+    while isinstance(inner, InUnits | Refolded | Blend) and len(getattr(inner, "parts", (0,))) == 1:
         inner = inner.parts[0] if isinstance(inner, Blend) else inner.inner
     return inner if isinstance(inner, Posterior) else None
-
-
-KINDS: dict[str, Any] = {cls.kind: cls for cls in (Factors, Filled, Blend, InUnits, Folded, Refolded, Posterior)}
-
-
-def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None = None) -> Answer:
-    """The answer that was packed, of whichever kind."""
-    return KINDS[meta["kind"]].unpack(arrays, meta, prior)
 
 
 def prior_again(meta: Mapping[str, Any] | None) -> NumericalPrior | None:
     """The prior that was saved by name and settings; None for one that could not be saved."""
     if meta is None:
         return None
-    return PRIORS[meta["name"]](**{k: v for k, v in meta.items() if k != "name"})
+    return make_prior(meta)
+
+
+for kind in (Factors, Filled, Blend, Posterior):
+    KINDS[kind.kind] = kind

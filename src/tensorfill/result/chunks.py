@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.formats.output import naming, replacing_path
-from tensorfill.data.optional import attempt_import
+from tensorfill.io.formats.output import naming, replacing_path
+from tensorfill.io.optional import attempt_import
 from tensorfill.models import CP
-from tensorfill.result.answer import Answer, Factors
+from tensorfill.result.answer import Factors
+from tensorfill.result.packing import Answer
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -25,10 +26,10 @@ CHUNK = 2**22  # entries of a chunk, about, if `chunks` is not given
 
 def part_of(answer: Answer, ranges: Sequence[tuple[int, int]]) -> Array:
     """The estimate in a box, `ranges` = [(start, stop)] along each mode: an array of shape (stop - start, ...)."""
-    if isinstance(answer, Factors) and isinstance(answer.model, CP):
+    if isinstance(answer, Factors) and isinstance(answer.model, CP) and answer.prior.uniform:
         cut = CP([np.asarray(A)[a:b] for A, (a, b) in zip(answer.model.factors, ranges, strict=True)])
         X = answer.prior.mean(cut.full())
-        return X if answer.units is None else answer.units.part(*ranges[answer.units.mode]).put_back(X)
+        return X if answer.units is None else answer.units.part(*ranges[answer.units.mode]).inverse_transform(X)
     grid = np.meshgrid(*(np.arange(a, b) for a, b in ranges), indexing="ij")
     return answer.at(np.stack([g.ravel() for g in grid], axis=1)).reshape(grid[0].shape)
 

@@ -6,34 +6,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensorfill.data.columns import ColumnFacts
 from tensorfill.data.facts import Facts, kind_of_numbers
 from tensorfill.data.labels import coordinates_of
 from tensorfill.data.observations import Observations
-from tensorfill.data.timeaxis import emptied
-from tensorfill.data.units import Units, spread_of
+from tensorfill.data.sources import ArraySource
+from tensorfill.data.units import Units
 from tensorfill.models import Model
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
-from tensorfill.result.answer import Answer, Draws, Factors, Filled, Refolded, draws_of, factors_of, unfold
-from tensorfill.result.record import Bars, History, Status, Tried, limits
+from tensorfill.result.answer import Factors, Filled, draws_of, factors_of
+from tensorfill.result.disk import load, save
+from tensorfill.result.exported import Exports
+from tensorfill.result.intervals import bounds, fill_missing
+from tensorfill.result.packing import Answer, Draws
+from tensorfill.result.quality import quality
+from tensorfill.result.record import Bars, ColumnError, History, LeaderboardRow, Status
+from tensorfill.result.rows import RowModel, extend
 from tensorfill.result.top import Top, top
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from tensorfill.result.transformed import Refolded, unfold
 
 Array = NDArray[Any]
 
 AT_ONCE = 2**20  # coordinates that `at` serves at a time: each needs a row of every factor in memory
-LEVEL = 0.9  # of the intervals that a posterior gives by itself
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Completion:
+class Completion(Exports):
     """A completed tensor, and how it came about.
 
     Attributes
@@ -46,14 +50,15 @@ class Completion:
     problem : what was minimised, in the units of the fit; None where nothing was, and in a run read from a file
     settings : what made this result, JSON-able; for information, no code depends on it
     facts : properties of the observations (kind of numbers, smooth modes, gaps), where the method measured them
-    tried : the leaderboard of candidates, best first, where there was a contest
-    held_out : mean loss on observed entries that were set aside; NaN if none were
+    tried : the leaderboard of methods, best first, where there was a contest
+    held_out : mean loss on validation entries, observed ones hidden from the fit; NaN if none were
     error : root mean square error on such entries, in the unit of the data or in `error_units`; NaN if none were
     by_gap : {kind of gap: the same error for it}
     error_units : what errors are measured by, where slices have units of their own; else None
     bars : error bars, where they were asked for; see `interval`
-    why_no_bars : what to do to have error bars, for the sentence that says there are none
-    unfilled : True where a gap is longer than `max_gap` and has no value in `completed`, full shape; None for nowhere
+    unfilled : True where a gap has no value in `completed`, full shape: longer than `max_gap`, or in a cell without a
+        value at any time; None for nowhere
+    columns, by_column : facts of every column, and its errors, where the data are a table
     took : seconds, with everything that was tried on the way
     """
 
@@ -65,14 +70,15 @@ class Completion:
     settings: Mapping[str, Any] = field(default_factory=dict)
     problem: Problem | None = None
     facts: Facts | None = None
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[LeaderboardRow, ...] = ()
     held_out: float = np.nan
     error: float = np.nan
     by_gap: Mapping[str, float] = field(default_factory=dict)
     error_units: Units | None = None
     bars: Bars | None = None
     unfilled: Array | None = None
-    why_no_bars: str = "ask for them: complete(..., error_bars=0.9)"
+    columns: tuple[ColumnFacts, ...] = ()
+    by_column: tuple[ColumnError, ...] = ()
     took: float = np.nan
 
     @cached_property
@@ -87,23 +93,37 @@ class Completion:
         return self._like_input(self.full)
 
     def _like_input(self, array: Array) -> Any:
-        source = self.observations.source
+        source: Any = self.observations.source
         return array if source is None else source.wrap(array)
 
     @cached_property
     def completed(self) -> Any:
         """The input with its gaps filled, Eq. 3 (tstar), Eq. 9, in its own type; observed entries bit for bit. Yes
-        and no (1 and 0) stay yes and no, by what is likelier: the probabilities are in `estimate`.
+        and no (1 and 0) stay yes and no, by what is likelier: the probabilities are in `estimate`. Of a table, columns
+        of whole numbers get whole numbers.
         """
         obs = self.observations
-        whole = kind_of_numbers(obs.values) == "yes/no"
-        filled = np.rint(np.clip(self.full, 0, 1)) if whole else self.full
+        filled = self.full
+        if self.columns:
+            latent = getattr(obs.source, "latent", ())
+            whole = [n for n, c in enumerate(self.columns) if c.step == 1 and c.name not in latent]
+            filled = np.array(filled)
+            filled[:, whole] = np.rint(filled[:, whole])
+        elif kind_of_numbers(obs.values) == "yes/no":
+            filled = np.rint(np.clip(filled, 0, 1))
         if obs.source is not None:
-            out = obs.source.fill(filled)
-        else:
-            out = np.array(filled, dtype=obs.values.dtype)
-            obs.paste(out)
-        return out if self.unfilled is None else emptied(out, self.unfilled, obs.source)
+            return obs.source.fill(filled, self.unfilled)
+        out = np.array(filled, dtype=obs.values.dtype)
+        obs.paste(out)
+        return out if self.unfilled is None else ArraySource(out, ~self.unfilled).fill(out, self.unfilled)
+
+    def probabilities(self, column: Any) -> Any:
+        """Of every level of a category, normalised: a table with a row for each row and a column for each level."""
+        source: Any = self.observations.source
+        if not hasattr(source, "probabilities"):
+            msg = f"probabilities are of a column of text or categories in a pandas table; got {column!r} of none."
+            raise ValueError(msg)
+        return source.probabilities(self.full, column)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """`completed` as a plain array: numpy.asarray(done). Whole numbers become floats, with NaN, where gaps stay."""
@@ -117,6 +137,17 @@ class Completion:
             )
             raise ValueError(msg)
         return np.ma.filled(done.astype(wanted), np.nan)
+
+    @cached_property
+    def row_model(self) -> RowModel:
+        """What fills rows that arrive later; made when it is first asked for."""
+        return RowModel.of(self)
+
+    def extend(self, new_rows: Any) -> Completion:
+        """Fill rows that arrive later, by what this run found, without another fit: a table with the same columns, an
+        array, or a long table of new labels along the first dimension. Returns a Completion of these rows.
+        """
+        return extend(self, new_rows)
 
     def unfolded(self, obs: Observations, mode: int, codes: Array) -> Completion:
         """The same run, of data that were folded along `mode` for it: an answer for `obs`, as they were before."""
@@ -166,28 +197,7 @@ class Completion:
     @property
     def bounds(self) -> tuple[Array, Array]:
         """(low, high) of `interval` as plain arrays, full shape."""
-        if self.bars is None:
-            if draws_of(self.answer) is not None:
-                return self._central(LEVEL)
-            msg = f"this run has no error bars; {self.why_no_bars}."
-            raise AttributeError(msg)
-        obs = self.observations
-        middle = np.array(self.full, dtype=np.float64)
-        middle.reshape(-1)[obs.flat] = obs.values
-        return self.bars.around(middle, self._limits())
-
-    def _limits(self) -> tuple[float, float]:
-        """(low, high) between which data can lie, by the sign of those observed and by the domain of the prior."""
-        return limits(self.observations.values, None if self.prior is None else self.prior.t_domain)
-
-    def _central(self, level: float) -> tuple[Array, Array]:
-        """(low, high), full shape: quantiles of the posterior with probability `level` between them, half on each side
-        of the median.
-        """
-        obs, where = self.observations, np.argwhere(~self.observations.mask)
-        ends = self._draws().quantile_at(where, ((1 - level) / 2, (1 + level) / 2))
-        low, high = np.clip(ends, *self._limits())
-        return _filled(obs, where, low), _filled(obs, where, high)
+        return bounds(self)
 
     def _factors(self) -> Factors:
         found = factors_of(self.answer)
@@ -212,7 +222,7 @@ class Completion:
         obs, draws = self.observations, self._draws()
         where = np.argwhere(~obs.mask)
         values = draws.sample(m, np.random.default_rng(seed), where)
-        return [replace(self, answer=Filled(_filled(obs, where, row))).completed for row in values]
+        return [replace(self, answer=Filled(fill_missing(obs, where, row))).completed for row in values]
 
     @cached_property
     def std(self) -> Any:
@@ -220,7 +230,7 @@ class Completion:
         the input.
         """
         where = np.argwhere(~self.observations.mask)
-        return self._like_input(_filled(self.observations, where, self._draws().std_at(where), known=0.0))
+        return self._like_input(fill_missing(self.observations, where, self._draws().std_at(where), known=0.0))
 
     @property
     def model(self) -> Model:
@@ -276,53 +286,13 @@ class Completion:
 
     @property
     def quality(self) -> str:
-        """How good the fill is, judged on known entries that were set aside; empty where none were."""
-        if not np.isfinite(self.error):
-            return ""
-        if self.error_units is not None:
-            slices = self.observations.dims[self.error_units.mode]
-            return f"typical error {self.error:.2g} of the spread of its slice of {slices}, on known entries set aside"
-        spread = spread_of(self.observations.values)
-        bars = "" if self.bars is None else f"; {100 * self.bars.level:.4g}% within {self._typical_bar():.3g}"
-        return f"typical error {self.error:.4g} on known entries set aside{bars}; the data spread by {spread:.4g}"
-
-    def _typical_bar(self) -> float:
-        """Median half width of the error bars where something was missing."""
-        half = self.bars.half[~self.observations.mask] if self.bars is not None else np.empty(0)
-        return float(np.median(half)) if half.size else 0.0
-
-    # --- other libraries ----------------------------------------------------------------------------------------
-
-    def to_tensorly(self) -> Any:
-        """The model as TensorLy has it: CPTensor (weights all one), TuckerTensor, TTTensor or TRTensor."""
-        from tensorfill.result.exports import to_tensorly
-
-        return to_tensorly(self.model)
-
-    def to_pyttb(self) -> Any:
-        """The model as pyttb has it: ktensor (weights all one) or ttensor."""
-        from tensorfill.result.exports import to_pyttb
-
-        return to_pyttb(self.model)
-
-    def to_dask(self, chunks: Any = None) -> Any:
-        """The estimate as a Dask array, computed chunk by chunk when it is asked for: tensors of any size."""
-        from tensorfill.result.chunks import to_dask
-
-        return to_dask(self, chunks)
-
-    def to_zarr(self, path: str | Path, chunks: Sequence[int] | None = None) -> None:
-        """Write the estimate to a Zarr store, one chunk at a time, replacing what is there in one move."""
-        from tensorfill.result.chunks import to_zarr
-
-        to_zarr(self, path, chunks)
+        """How good the fill is, judged on validation entries; empty where there were none."""
+        return quality(self)
 
     # --- disk ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
         """Write to `path` (npz, no pickle), replacing what is there in one move."""
-        from tensorfill.result.disk import save
-
         save(self, path)
 
     @staticmethod
@@ -330,52 +300,7 @@ class Completion:
         """Read back what `save` wrote; its data are plain arrays, also where they came as a table or with xarray.
         `prior` is needed only when it was a Custom one made from a function.
         """
-        from tensorfill.result.disk import load
-
-        return load(path, prior)
-
-    # --- pictures -----------------------------------------------------------------------------------------------
-
-    def plot(
-        self, *, truth: ArrayLike | None = None, count: int = 4, labels: Mapping[str, Sequence[Any]] | None = None
-    ) -> Figure:
-        """Known and completed side by side, as fits the data: picture, frames, lines, heat map, cuts."""
-        from tensorfill.show.plots import plot
-
-        return plot(self, truth=truth, count=count, labels=labels)
-
-    def report(self, path: str | Path, *, truth: ArrayLike | None = None, title: str | None = None) -> None:
-        """Write a page that explains itself: before and after, what was tried, how good it is."""
-        from tensorfill.show.report import write_report
-
-        write_report(self, path, truth=truth, title=title)
-
-    def plot_history(self) -> Figure:
-        """The objective and the held-out error over the iterations."""
-        from tensorfill.show.plots import plot_history
-
-        return plot_history(self)
-
-    def plot_factors(
-        self, components: int | Sequence[int] = 6, *, labels: Mapping[str, Sequence[Any]] | None = None
-    ) -> Figure:
-        """The strongest components (or those listed) along each mode."""
-        from tensorfill.show.plots import plot_factors
-
-        return plot_factors(self, components, labels=labels)
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from tensorfill.show.card import html
-
-        return html(self)
-
-    # --- looks --------------------------------------------------------------------------------------------------
-
-    def __repr__(self) -> str:
-        from tensorfill.show.summary import printed
-
-        return printed(self)
+        return load(Completion, path, prior)
 
 
 def _words(answer: Answer) -> str:
@@ -383,12 +308,5 @@ def _words(answer: Answer) -> str:
     inner = getattr(answer, "inner", None)
     if inner is not None:  # in another unit, or folded by a period: what it is of
         return _words(inner)
-    kinds = {"dense": "an array", "blend": "a blend of candidates", "factors": "one fit of a low-rank model"}
+    kinds = {"dense": "an array", "blend": "an ensemble of methods", "factors": "one fit of a low-rank model"}
     return kinds.get(answer.kind, f"of kind {answer.kind!r}")
-
-
-def _filled(obs: Observations, where: Array, values: Array, known: float | None = None) -> Array:
-    """Full shape: `values` (k,) at the missing entries `where` (k, N), the data (or `known`) elsewhere."""
-    out = obs.dense(fill=0.0, dtype=np.float64) if known is None else np.full(obs.shape, known)
-    out[tuple(where.T)] = values
-    return out

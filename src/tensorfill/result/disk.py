@@ -11,17 +11,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.atomic import check_path, replacing
+from tensorfill.blocks import Sample
+from tensorfill.data.columns import ColumnFacts
 from tensorfill.data.facts import Facts
-from tensorfill.data.formats.arrays import archived
 from tensorfill.data.memory import BudgetError
 from tensorfill.data.observations import Observations
-from tensorfill.data.partitions import Extract
-from tensorfill.data.sources import ArraySource, LineSource, first_column, root
+from tensorfill.data.sources import (
+    ArraySource,
+    ConvertedSource,
+    EncodedSource,
+    LineSource,
+    SavedSource,
+    first_column,
+    root,
+)
 from tensorfill.data.units import Units
+from tensorfill.io.atomic import check_path, replacing
+from tensorfill.io.encoding import TableEncoder
+from tensorfill.io.formats.arrays import read_archive
 from tensorfill.numerical.base import NumericalPrior
-from tensorfill.result.answer import PriorNeeded, unpack
-from tensorfill.result.record import Bars, History, Row, Status, Tried
+from tensorfill.result.packing import PriorNeeded, unpack
+from tensorfill.result.record import Bars, ColumnError, History, LeaderboardRow, Row, Status
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -47,9 +57,9 @@ def save(done: Completion, path: str | Path) -> None:
     if done.unfilled is not None:
         arrays["unfilled"] = done.unfilled
     arrays |= {f"positions/{n}": at for n, at in enumerate(obs.positions or ()) if at is not None}
-    if isinstance(obs, Extract):
+    if isinstance(obs, Sample):
         arrays |= {f"counts/{n}": count for n, count in enumerate(obs.counts)}
-        arrays |= {f"labels/{d}": _packed(axis) for d, axis in obs.labels.items()}
+        arrays |= {f"labels/{d}": _pack_labels(axis) for d, axis in obs.labels.items()}
     own, answer = done.answer.pack()
     arrays |= {f"answer/{name}": array for name, array in own.items()}
     rows = [(r.iteration, r.seconds, r.value, r.held_out) for r in done.history]
@@ -59,7 +69,7 @@ def save(done: Completion, path: str | Path) -> None:
         "shape": obs.shape,
         "dims": obs.dims,
         "line": isinstance(obs.source, LineSource),
-        "whole": obs.nnz if isinstance(obs, Extract) else None,
+        "whole": obs.nnz if isinstance(obs, Sample) else None,
         "method": done.method,
         "status": done.status.name,
         "settings": dict(done.settings),
@@ -70,6 +80,9 @@ def save(done: Completion, path: str | Path) -> None:
         "error": done.error,
         "by_gap": dict(done.by_gap),
         "error_units": None if done.error_units is None else done.error_units.settings(),
+        "columns": [dataclasses.asdict(column) for column in done.columns],
+        "by_column": [dataclasses.asdict(column) for column in done.by_column],
+        "table": _table(obs.source),
         "took": done.took,
         "level": None if done.bars is None else done.bars.level,
     }
@@ -78,17 +91,17 @@ def save(done: Completion, path: str | Path) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # taken for its option allow_pickle
 
 
-def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
-    """Read back what `save` wrote; any damage is one sentence."""
+def load(kind: type[Completion], path: str | Path, prior: NumericalPrior | None) -> Completion:
+    """Read back what `save` wrote as a `kind`; any damage is one sentence."""
     check_path(path)
     with open(path, "rb") as raw:  # a file that is not there, or may not be read, says so itself
         try:
-            arrays, _ = archived(raw)
+            arrays, _ = read_archive(raw)
             meta = json.loads(arrays["meta"].tobytes())
             if meta.get("format") not in READS:
                 msg = f"it is of format {meta.get('format')}, and this version reads {' and '.join(map(str, READS))}"
                 raise ValueError(msg)
-            done = _completion(arrays, meta, prior)
+            done = kind(**_fields(arrays, meta, prior))
             _try_out(done)
         except (PriorNeeded, BudgetError):
             raise
@@ -99,20 +112,21 @@ def load(path: str | Path, prior: NumericalPrior | None) -> Completion:
     return done
 
 
-def _completion(arrays: dict[str, Array], meta: dict[str, Any], prior: NumericalPrior | None) -> Completion:
-    from tensorfill.result.completion import Completion
-
+def _fields(arrays: dict[str, Array], meta: dict[str, Any], prior: NumericalPrior | None) -> dict[str, Any]:
+    """Return what a Completion is made of."""
     own = {name.split("/", 1)[1]: array for name, array in arrays.items() if name.startswith("answer/")}
     units = meta["error_units"]
-    return Completion(
+    return dict(
         observations=_observations(arrays, meta),
         method=str(meta["method"]),
+        by_column=tuple(ColumnError(**column) for column in meta.get("by_column", ())),
+        columns=tuple(ColumnFacts(**column) for column in meta.get("columns", ())),
         status=Status[meta["status"]],
         history=History(tuple(Row(int(r[0]), *map(float, r[1:])) for r in arrays["history"])),
         answer=unpack(own, meta["answer"], prior),
         settings=meta["settings"],
         facts=None if meta["facts"] is None else Facts.from_settings(meta["facts"]),
-        tried=tuple(Tried(**row) for row in meta["tried"]),
+        tried=tuple(LeaderboardRow(**row) for row in meta["tried"]),
         held_out=float(meta["held_out"]),
         error=float(meta["error"]),
         by_gap=meta["by_gap"],
@@ -127,6 +141,8 @@ def _try_out(done: Completion) -> None:
     """Use it once, so that a file whose parts do not fit together is refused when it is read, not when it is used."""
     obs = done.observations
     corners = np.array([np.zeros(obs.ndim, dtype=np.intp), np.array(obs.shape) - 1])
+    left = [n for n, c in enumerate(done.columns) if not c.is_data]  # columns that are no data have no estimate
+    corners = corners[~np.isin(corners[:, -1], left)] if left else corners
     if not np.isfinite(done.at(corners)).all():
         msg = "its answer is not finite"
         raise ValueError(msg)
@@ -159,9 +175,16 @@ def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observation
             raise ValueError(msg)
     if meta.get("whole") is not None:
         counts = tuple(arrays[f"counts/{n}"] for n in range(len(shape)))
-        labels = {d: _unpacked(arrays[f"labels/{d}"]) for d in dims if f"labels/{d}" in arrays}
-        return Extract(shape, indices, values, weights, dims, None, positions, int(meta["whole"]), counts, labels)
+        labels = {d: _unpack_labels(arrays[f"labels/{d}"]) for d in dims if f"labels/{d}" in arrays}
+        return Sample(shape, indices, values, weights, dims, None, positions, int(meta["whole"]), counts, labels)
     obs = Observations(shape, indices, values, weights, dims, positions=positions)
+    if meta.get("table") is not None:
+        from pandas import DataFrame
+
+        table = meta["table"]
+        source = ArraySource(obs.dense(fill=0.0), obs.mask)
+        frame = DataFrame(columns=table["columns"])
+        return replace(obs, source=SavedSource(frame, TableEncoder.from_settings(table["encoder"]), source))
     if "given" not in arrays and not meta.get("line"):
         return obs
     given = arrays.get("given", obs.values)
@@ -171,14 +194,22 @@ def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observation
     return replace(obs, source=LineSource(source, first_column) if meta.get("line") else source)
 
 
-def _packed(labels: Array) -> Array:
+def _table(source: Any) -> dict[str, Any] | None:
+    """How the columns of a table became numbers, so that new rows can be added; None where they are numbers."""
+    source = getattr(source, "inner", source) if isinstance(source, ConvertedSource) else source
+    if not isinstance(source, EncodedSource | SavedSource):
+        return None
+    return {"columns": [str(c) for c in source.frame.columns], "encoder": source.encoder.settings()}
+
+
+def _pack_labels(labels: Array) -> Array:
     """Labels as an array that needs no pickle: numbers and moments as they are, all else as JSON."""
     if labels.dtype.kind in "iufM":
         return labels
     return np.frombuffer(json.dumps([x if isinstance(x, str) else str(x) for x in labels]).encode(), dtype=np.uint8)
 
 
-def _unpacked(array: Array) -> Array:
+def _unpack_labels(array: Array) -> Array:
     if array.dtype != np.uint8:
         return array
     labels = json.loads(array.tobytes())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.data.files import Loaded, write
+from tensorfill.io.files import Loaded, write
 from tensorfill.result.completion import Completion
 
 

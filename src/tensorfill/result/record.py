@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.data.facts import TWO_ENDS, kind_of_numbers
 from tensorfill.numerical.base import Interval
 
 
@@ -18,7 +19,7 @@ class Status(Enum):
 
     CONVERGED = "Converged: the objective stopped changing."
     HELD_OUT = "Stopped: the error on held-out entries no longer fell; the best model was kept."
-    FINISHED = "Finished: the planned schedule was completed."
+    FINISHED = "Finished."
     SCHEDULE = "Its schedule ended while the objective was still falling; give it more steps, or use lbfgsb."
     NOTHING_MISSING = "Nothing was missing: the data are returned as they are."
     ITERATIONS = "Stopped at the iteration limit before converging; raise max_iter for more."
@@ -60,22 +61,26 @@ class Bars:
     def around(
         self, middle: NDArray[Any], ends: tuple[float, float] = (-np.inf, np.inf)
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """(low, high) around `middle`, all full shape, inside `ends` (see `limits`)."""
-        return np.clip(middle - self.half, *ends), np.clip(middle + self.half, *ends)
+        """(low, high) around `middle`, all full shape, inside `ends` (see `limits`) as far as `middle` is."""
+        low, high = np.clip(middle - self.half, *ends), np.clip(middle + self.half, *ends)
+        return np.minimum(low, middle), np.maximum(high, middle)
 
 
 def limits(values: NDArray[Any], domain: Interval | None = None) -> tuple[float, float]:
     """(low, high) that numbers like the observed `values` (nnz,) keep to: what `domain`, that of the prior, allows,
-    and the side of 0 on which all of them lie. Counts and lengths have no interval below 0, whichever method ran.
+    both ends of a scale (yes/no, stars), and the side of 0 on which all of them lie. Counts and lengths have no
+    interval below 0, whichever method ran.
     """
     least, most = float(values.min()), float(values.max())
     low = 0.0 if least >= 0 and most > 0 else -np.inf
     high = 0.0 if most <= 0 and least < 0 else np.inf
+    if kind_of_numbers(values) in TWO_ENDS:
+        low, high = least, most
     return (low, high) if domain is None else (max(low, domain.low), min(high, domain.high))
 
 
 @dataclass(frozen=True)
-class Tried:
+class LeaderboardRow:
     """A line of the leaderboard: how a candidate did on held-out entries, and its part in the answer.
 
     Attributes
@@ -86,6 +91,7 @@ class Tried:
     seconds : that its fits took
     weight : in the answer, 0 to 1
     note : why it was left out or ended early; empty otherwise
+    method : name of the method that it is a variant of
     """
 
     name: str
@@ -94,6 +100,40 @@ class Tried:
     seconds: float
     weight: float = 0.0
     note: str = ""
+    method: str = ""
+
+
+COLUMN_MEANS = "column means"  # what the answer is called where nothing was better
+
+
+@dataclass(frozen=True)
+class ColumnError:
+    """How good the answer is for one column: root mean square errors in its standard deviations (SD), on held-out
+    entries; NaN where none were of it.
+
+    Attributes
+    ----------
+    name : of the column
+    error : of the answer
+    means : of the mean of the column, at the same entries
+    entries : how many these are
+    """
+
+    name: str
+    error: float
+    means: float
+    entries: int
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.error:.2g} SD (column mean: {self.means:.2g} SD)"
+
+
+def mean_error(columns: Sequence[ColumnError]) -> tuple[float, float]:
+    """(error, error of the column means) over all columns, in standard deviations."""
+    known = [c for c in columns if c.entries]
+    count = sum(c.entries for c in known)
+    squares = [sum(c.entries * getattr(c, which) ** 2 for c in known) for which in ("error", "means")]
+    return (squares[0] / count) ** 0.5, (squares[1] / count) ** 0.5
 
 
 @dataclass(frozen=True)

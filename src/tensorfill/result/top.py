@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.data.labels import carried
-from tensorfill.data.partitions import Extract
-from tensorfill.data.partitions.known import within
+from tensorfill.blocks import Sample
+from tensorfill.blocks.known import within
+from tensorfill.data.labels import axis_labels
 from tensorfill.models import CP
 from tensorfill.result.answer import Factors
 
@@ -27,11 +27,26 @@ class Top(NamedTuple):
 
     indices, values : (rows, k); where a row has fewer than k to choose from, index -1 and NaN
     labels : as `indices`, where the mode has labels; None where it has none
+    rows : {dimension: labels or indices of each row along it}
+    mode : the name of the mode
     """
 
     indices: Array
     values: Array
     labels: Array | None
+    rows: dict[str, Array]
+    mode: str
+
+    def to_frame(self) -> Any:
+        """A pandas table with a row for each entry: names along every dimension, place (1 is best) and estimate."""
+        import pandas as pd
+
+        there, k = self.indices.ravel() >= 0, self.indices.shape[1]
+        names = self.indices if self.labels is None else self.labels
+        columns = {dim: np.repeat(row, k)[there] for dim, row in self.rows.items()}
+        place = np.tile(np.arange(1, k + 1), len(self.indices))[there]
+        best = {"place": place, self.mode: names.ravel()[there], "estimate": self.values.ravel()[there]}
+        return pd.DataFrame({**columns, **best})
 
 
 def top(done: Completion, k: int, mode: int | str, at: ArrayLike | None, new: bool | None) -> Top:
@@ -46,12 +61,12 @@ def top(done: Completion, k: int, mode: int | str, at: ArrayLike | None, new: bo
         msg = f"new must be True, False or None; got {new!r}."
         raise TypeError(msg)
     if new is None:
-        new = not isinstance(obs, Extract) or obs.blocks is not None
+        new = not isinstance(obs, Sample) or obs.blocks is not None
     k = min(int(k), length)
     rows = _rows(done, n, at)
     indices, values = np.full((len(rows), k), -1), np.full((len(rows), k), np.nan)
     step = max(1, CHUNK // length)
-    known = _known(done, n, rows) if new else None
+    known = _find_known(done, n, rows) if new else None
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
         X = _estimates(done, n, part)
@@ -64,12 +79,14 @@ def top(done: Completion, k: int, mode: int | str, at: ArrayLike | None, new: bo
         there = value > -np.inf
         indices[start : start + step] = np.where(there, best, -1)
         values[start : start + step] = np.where(there, value, np.nan)
-    labels = carried(obs).get(obs.dims[n])
-    named = None
+    every = axis_labels(obs)
+    labels, named = every.get(obs.dims[n]), None
     if labels is not None:
         named = np.asarray(labels)[indices]
         named = np.where(indices >= 0, named.astype(object), None)
-    return Top(indices, values, named)
+    others = [d for m, d in enumerate(obs.dims) if m != n]
+    where = {d: np.asarray(every[d])[i] if d in every else i for d, i in zip(others, rows.T, strict=True)}
+    return Top(indices, values, named, where, obs.dims[n])
 
 
 def _rows(done: Completion, n: int, at: ArrayLike | None) -> Array:
@@ -106,7 +123,7 @@ def _coordinates(n: int, rows: Array, length: int) -> Array:
 def _estimates(done: Completion, n: int, rows: Array) -> Array:
     """The estimate at all entries along mode n of these rows (rows, N - 1): (rows, I_n)."""
     answer, length = done.answer, done.observations.shape[n]
-    if not (isinstance(answer, Factors) and isinstance(answer.model, CP)):
+    if not (isinstance(answer, Factors) and isinstance(answer.model, CP) and answer.prior.uniform):
         return answer.at(_coordinates(n, rows, length)).reshape(len(rows), length)
     factors = answer.model.factors
     others = [m for m in range(len(factors)) if m != n]
@@ -142,11 +159,11 @@ class Known:
         return out
 
 
-def _known(done: Completion, n: int, rows: Array) -> Known:
+def _find_known(done: Completion, n: int, rows: Array) -> Known:
     """What is known along mode n in these rows (rows, N - 1)."""
     obs = done.observations
     different, which = np.unique(rows, axis=0, return_inverse=True)
-    if isinstance(obs, Extract):
+    if isinstance(obs, Sample):
         row, index = obs.all.known_in(n, different)
     else:
         lengths = tuple(length for m, length in enumerate(obs.shape) if m != n)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tensorfill.show import view
 from tensorfill.show.convergence import convergence
-from tensorfill.show.summary import model_words, size_words
+from tensorfill.show.scales import in_own_scales, own_scale_axis
+from tensorfill.show.summary import heading, model_words, objective, run_words, size_words
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -42,7 +43,9 @@ def thumbnails(done: Completion) -> list[tuple[str, NDArray[np.uint8]]]:
     import matplotlib as mpl
 
     sheet = view.sheets(done, 1)[0]
-    low, high = view.colour_range([sheet])
+    axis = own_scale_axis(done.observations, sheet)
+    sheet = sheet if axis is None else in_own_scales(sheet, axis)
+    low, high = view.colour_range([sheet]) if axis is None else (0.0, 1.0)
     out = []
     for caption, values in (("known", sheet.given), ("completed", sheet.completed)):
         rgb = mpl.colormaps["viridis"](np.clip((np.nan_to_num(values, nan=low) - low) / (high - low), 0, 1))[..., :3]
@@ -84,13 +87,12 @@ def html(done: Completion) -> str:
     obs = done.observations
     rows: list[tuple[str, Any]] = [
         ("data", f"{size_words(done)}; {obs.nnz:,} of {obs.size:,} known ({obs.share:.1%})"),
-        ("run", f"{done.iterations} iterations, {done.seconds:.2f} s"),
+        ("run", run_words(done)),
     ]
     if words := model_words(done):
         rows.insert(1, ("model", words))
-    values = done.history["value"] if len(done.history) else np.array([])
-    if len(values) and np.isfinite(values[-1]):
-        rows.append(("objective", f"{values[0]:.6g} → {values[-1]:.6g}"))
+    if ends := objective(done):
+        rows.append(("objective", f"{ends[0]:.6g} → {ends[1]:.6g}"))
     if (draws := convergence(done)) is not None:
         rows.append(("draws", f"{draws.words}. {draws.doubt}".strip()))
     if done.quality:
@@ -107,7 +109,7 @@ def html(done: Completion) -> str:
         for caption, rgb in thumbnails(done)
     )
     return (
-        f'<div style="{STYLE}"><div style="flex:1 1 260px"><div style="font-weight:600">Completion by '
+        f'<div style="{STYLE}"><div style="flex:1 1 260px"><div style="font-weight:600">{heading(done)} by '
         f'{escape(done.method)}</div><div style="margin:2px 0 6px">{escape(done.status.sentence)}</div>'
         f'<table style="border-collapse:collapse;font-size:12px;background:none">{table}</table></div>'
         f'<div style="display:flex;gap:8px">{pictures}</div></div>'

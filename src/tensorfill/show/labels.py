@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.labels import carried, tidy
+from tensorfill.data.labels import axis_labels, tidy
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations
@@ -22,7 +22,7 @@ DIGITS = 4  # significant, unless more are needed to tell neighbours apart
 
 def labels_of(obs: Observations, given: Mapping[str, Sequence[Any] | Array] | None = None) -> dict[str, Array]:
     """{dimension: its labels, (I_n,)}: those given, else those the data carry; nothing where there are none."""
-    found = {**carried(obs), **(given or {})}
+    found = {**axis_labels(obs), **(given or {})}
     out = {}
     for dim, length in zip(obs.dims, obs.shape, strict=True):
         if dim not in found:

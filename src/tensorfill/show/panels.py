@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from tensorfill.show import ticks, view
 from tensorfill.show.labels import plain, short, words
+from tensorfill.show.scales import in_own_scales, own_scale_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,19 +109,22 @@ def _scale(figure: Figure, image: Any, panels: Any, sheets: list[view.Sheet], **
 
 def matrix(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Figure:
     """Known and completed (and true) as heat maps."""
-    sheet, limits = sheets[0], view.colour_range(sheets)
+    sheet, limits, axis = sheets[0], view.colour_range(sheets), own_scale_axis(done.observations, sheets[0])
+    if axis is not None:
+        sheet, limits = in_own_scales(sheet, axis), (0.0, 1.0)
     height = float(np.clip(WIDTH / 3 * sheet.given.shape[0] / sheet.given.shape[1], 2.4, 5.0))
     figure = new_figure(WIDTH, height)
     known, filled, third = figure.subplots(1, 3)
     _heat(known, sheet.given, limits)
     known.set_title(f"known: {_share(done)}")
     image = _heat(filled, sheet.completed, limits)
-    filled.set_title("completed")
+    filled.set_title("completed" if axis is None else f"completed, each {plain(sheet.dims[axis])} in its own scale")
     if truth is None:
         third.imshow(sheet.filled, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         third.set_title("where it was filled in (dark)")
     else:
-        _heat(third, truth[np.ix_(*sheet.index)], limits)
+        true = replace(sheets[0], given=truth[np.ix_(*sheet.index)])
+        _heat(third, (true if axis is None else in_own_scales(true, axis)).given, limits)
         third.set_title("the truth")
     for axes in (known, filled, third):
         axes.set_xlabel(plain(sheet.dims[1]))
@@ -128,7 +133,11 @@ def matrix(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> F
         ticks.along_y(axes, sheet.labels[0], height - 0.8)
         axes.yaxis.set_inverted(not sheet.upward)
     known.set_ylabel(plain(sheet.dims[0]))
-    _scale(figure, image, [known, filled, third], sheets, shrink=0.9)
+    if axis is None:
+        _scale(figure, image, [known, filled, third], sheets, shrink=0.9)
+    else:
+        bar = figure.colorbar(image, ax=[known, filled, third], pad=0.02, ticks=(0, 1), shrink=0.9)
+        bar.set_ticklabels(["lowest", "highest"])
     return figure
 
 

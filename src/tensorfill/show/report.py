@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.data.atomic import replacing
+from tensorfill.io.atomic import replacing
 from tensorfill.show import html, plots, summary, view
 from tensorfill.show.card import png_uri
 from tensorfill.show.convergence import convergence
 from tensorfill.show.labels import labels_of, words
+from tensorfill.show.leaderboard import answered_by, leaderboard, not_tried, why
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -66,7 +67,7 @@ def page(
 ) -> str:
     """The page as text."""
     assets = files("tensorfill.show") / "assets"
-    name = title or "Completed tensor"
+    name = title or summary.heading(done)
     body = [
         _header(done, name, truth, notes),
         html.section(*before_and_after(done, truth, labels)),
@@ -87,11 +88,11 @@ def page(
 def explained(done: Completion, labels: Labels) -> list[tuple[str, ...]]:
     """(heading, pieces of HTML) of each part that explains the answer."""
     return [
-        *([("What was tried", *_tried(done))] if done.tried else []),
-        *([("What the data say about themselves", *_facts(done))] if done.facts is not None else []),
+        *([("Leaderboard", *_tried(done))] if done.tried else []),
+        *([("About the data", *_facts(done))] if done.facts is not None else []),
         ("How the run went", *_history(done)),
-        ("What the model found along each mode", *_factors(done, labels)),
-        ("Where the model is least sure", *_sure(done, labels)),
+        *([("Factors along each mode", *_factors(done, labels))] if done.factors is not None else []),
+        ("Least certain entries", *_sure(done, labels)),
     ]
 
 
@@ -105,7 +106,7 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
         ("known", f"{obs.nnz:,} of {obs.size:,} ({obs.share:.1%})"),
         ("method", done.method),
         *_made_of(done),
-        ("time", f"{done.seconds:.1f} s, {done.iterations} iterations"),
+        ("time", summary.run_words(done)),
     ]
     if truth is not None:
         what, number = summary.error_against(done, truth)
@@ -125,7 +126,7 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
 def _made_of(done: Completion) -> list[tuple[str, str]]:
     """Prior and rank of a low-rank fit; else what made the answer, but for a blend, whose parts have a table."""
     if not summary.is_fit(done):
-        name = summary.answered_by(done)
+        name = answered_by(done)
         return [("answer by", name)] if name and " + " not in name else []
     assert done.prior is not None
     cp = done.rank is not None and done.model.name == "cp"
@@ -137,7 +138,7 @@ def _made_of(done: Completion) -> list[tuple[str, str]]:
 
 
 def before_and_after(done: Completion, truth: Array | None, labels: Labels) -> tuple[str, ...]:
-    """(heading, pieces of HTML): before, after and the difference."""
+    """(heading, pieces of HTML): before, after, and the filled entries or their error."""
     pictures = view.before_and_after(done)
     if pictures is None:
         return "Before and after", html.chart(plots.plot, done, truth=truth, labels=labels)
@@ -153,22 +154,23 @@ def before_and_after(done: Completion, truth: Array | None, labels: Labels) -> t
         f"<figcaption>Drag, or use the arrow keys{escape(place)}.</figcaption></figure>"
     )
     picture, caption = _difference(done, sheet, truth)
+    word = "filled entries" if truth is None else "error"
     still = (
-        f'<figure class="still"><img{crisp} alt="difference" src="{png_uri(picture)}">'
+        f'<figure class="still"><img{crisp} alt="{word}" src="{png_uri(picture)}">'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
     parts = [f'<div class="pair">{slider}{still}</div>']
     if view.kind(done) == "video":
         parts.append(html.chart(plots.plot, done, truth=truth, labels=labels))
-    return "Before, after and the difference", *parts
+    return "Before and after", *parts
 
 
 def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tuple[NDArray[np.uint8], str]:
-    """With the truth, how far off; without it, what was added."""
+    """With the truth, the error of each entry; without it, the filled entries alone."""
     limits = view.value_range(done)
     if truth is None:
         added = np.where(sheet.observed, limits[0], sheet.completed)
-        return view.to_rgb(added, limits, np.isnan(added)), "Difference: what was filled in; known entries are black."
+        return view.to_rgb(added, limits, np.isnan(added)), "Only the filled entries; known ones are black."
     from tensorfill.show.panels import cut_of
 
     error = np.nan_to_num(np.abs(sheet.completed - cut_of(truth, sheet, done)))
@@ -188,8 +190,6 @@ def _history(done: Completion) -> list[str]:
 
 
 def _factors(done: Completion, labels: Labels) -> list[str]:
-    if done.factors is None:
-        return [html.p(f"Method {done.method} works on the whole array and has no factors to show.", "soft")]
     text = (
         "Each component is a product of one curve per mode; they add up to the model. The strongest are shown, scaled "
         "to a largest value of 1."
@@ -258,19 +258,26 @@ def _label(labels: Labels, dim: str, i: int) -> str:
 
 def _tried(done: Completion) -> list[str]:
     """The leaderboard, and the error on entries that were not used to choose."""
-    cells = [[escape(cell) for cell in row] for row in summary.leaderboard(done)]
+    cells = [[escape(cell) for cell in row] for row in leaderboard(done)]
     rows = "".join(f"<tr><th>{name}</th>{''.join(f'<td>{c}</td>' for c in others)}</tr>" for name, *others in cells)
-    head = "<tr><th>candidate</th><td>error on held-out entries</td><td>seconds</td><td>part in the answer</td></tr>"
+    head = "<tr><th>method</th><td>error on held-out entries</td><td>seconds</td><td>weight in the answer</td></tr>"
     out = [
+        html.p(f"Why this answer: {reason}.") if (reason := why(done)) else "",
         html.p(
-            "Each was fitted without some of the known entries and judged by them, best first: by errors in the unit "
-            "of the data and in spreads of the slice, half and half. The answer is fitted to all."
+            "Every method was fitted without some of the known entries and judged by them, best first. Half of the "
+            "judgement is the error in the unit of the data, half the error in standard deviations of each slice. A "
+            "method that was dropped saw fewer hidden entries: compare its error only with others that were dropped. "
+            "The answer is then fitted to all known entries.",
+            "soft",
         ),
         f'<div class="scroll"><table>{head}{rows}</table></div>',
     ]
+    if left := not_tried(done):
+        said = "; ".join(f"{', '.join(names)} ({reason})" for names, reason in left)
+        out.append(html.p(f"Not tried: {said}.", "soft"))
     if done.by_gap:
-        kinds = "; ".join(f"{error:.4g} {name}" for name, error in done.by_gap.items())
-        out.append(html.p(f"Error of the answer on entries that chose nothing, by where the gap is: {kinds}."))
+        told = summary.gap_words(done).capitalize()
+        out.append(html.p(f"{told}. Measured on entries that were not used to choose."))
     return out
 
 
@@ -285,7 +292,7 @@ def _made(done: Completion, command: str | None) -> list[str]:
     facts = summary.facts(done)
     prior = {} if facts["prior"] is None else {"prior": facts["prior"]}
     rows = {"method": done.method, **prior, **facts["settings"]}
-    rows |= {"stopped": f"{facts['status']}, after {done.iterations} iterations and {done.seconds:.2f} s"}
+    rows |= {"stopped": f"{facts['status']}, after {summary.run_words(done)}"}
     rows |= {"tensorfill": version("tensorfill"), "numpy": np.__version__}
     table = "".join(f"<tr><th>{escape(str(k))}</th><td>{escape(_setting(v))}</td></tr>" for k, v in rows.items())
     start = [f"<pre>{escape(command)}</pre>"] if command else []

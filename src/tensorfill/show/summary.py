@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.data.sources import cast_like
+from tensorfill.data.casting import cast_like
+from tensorfill.data.labels import axis_labels, times
 from tensorfill.data.units import spread_of
 from tensorfill.models.base import MODELS
-from tensorfill.result.answer import Refolded, draws_of
-from tensorfill.result.record import limits
+from tensorfill.result.answer import draws_of
+from tensorfill.result.intervals import domain
+from tensorfill.result.transformed import Refolded
 from tensorfill.show import view
 from tensorfill.show.convergence import convergence
+from tensorfill.show.leaderboard import answered_by, members, why
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -49,26 +52,68 @@ def size_words(done: Completion) -> str:
 
 
 def printed(done: Completion) -> str:
-    """What `print(done)` shows: a line each for status, model, run, objective, draws and quality."""
+    """What `print(done)` shows: a line each for status, model, why, run, objective, draws and quality."""
     obs = done.observations
     lines = [
-        f"Completion by {done.method}: {size_words(done)}, {obs.nnz:,} of {obs.size:,} entries observed "
+        f"{heading(done)} by {done.method}: {size_words(done)}, {obs.nnz:,} of {obs.size:,} entries observed "
         f"({obs.share:.1%})",
         f"  status    {done.status.sentence}",
     ]
     if words := model_words(done):
         lines.append(f"  model     {words}")
-    lines.append(f"  run       {done.iterations} iterations, {done.seconds:.2f} s")
-    values = done.history["value"]
-    values = values[np.isfinite(values)]
-    if len(values):
-        lines.append(f"  objective {values[0]:.6g} -> {values[-1]:.6g}")
+    if reason := why(done):
+        lines.append(f"  why       {reason}")
+    lines.append(f"  run       {run_words(done)}")
+    if ends := objective(done):
+        lines.append(f"  objective {ends[0]:.6g} -> {ends[1]:.6g}")
     if (draws := convergence(done)) is not None:
         lines += [f"  draws     {draws.words}", *([f"            {draws.doubt}"] if draws.doubt else [])]
     if done.quality:
         lines.append(f"  how good  {done.quality}")
-    lines += [f"            {error:.4g} {kind}" for kind, error in done.by_gap.items()]
+    if done.by_gap:
+        lines.append(f"            {gap_words(done)}")
+    lines += [f"            {column}" for column in column_lines(done)]
     return "\n".join(lines)
+
+
+def heading(done: Completion) -> str:
+    """`Completed table`, picture, video, series, cube or tensor."""
+    obs, kind = done.observations, view.kind(done)
+    if kind not in ("picture", "video"):
+        labels = axis_labels(obs)
+        dated = any(d in labels and times(labels[d]) is not None for d in obs.dims)
+        kind = {1: "series", 2: "series" if dated else "table", 3: "cube"}.get(obs.ndim, "tensor")
+    return f"Completed {kind}"
+
+
+def run_words(done: Completion) -> str:
+    """`2.53 s`, of one fit also its iterations: those of a member say nothing about an ensemble."""
+    steps = 0 if _blended(done) else done.iterations
+    return f"{done.seconds:.2f} s" + (f", {steps} iterations" if steps else "")
+
+
+def objective(done: Completion) -> tuple[float, float] | None:
+    """(first, last) value of the objective, of one fit."""
+    values = done.history["value"] if len(done.history) else np.array([])
+    values = values[np.isfinite(values)]
+    return (float(values[0]), float(values[-1])) if len(values) and not _blended(done) else None
+
+
+def _blended(done: Completion) -> bool:
+    return len(members(done)) > 1
+
+
+def gap_words(done: Completion) -> str:
+    """`error by place: 0.72 next to a known entry; 0.29 2 or 3 steps from one`."""
+    return "error by place: " + "; ".join(f"{error:.3g} {kind}" for kind, error in done.by_gap.items())
+
+
+def column_lines(done: Completion, most: int = 12) -> list[str]:
+    """How good each column is, the first `most` of them."""
+    if done.error_units is None:
+        return []
+    lines = [str(c) for c in done.by_column if c.entries]
+    return [*lines[:most], *([f"and {len(lines) - most} more columns"] if len(lines) > most else [])]
 
 
 def model_words(done: Completion) -> str:
@@ -80,19 +125,10 @@ def model_words(done: Completion) -> str:
     return f"{words}{'; ' if words else ''}{dim} folded into {size}"
 
 
-def answered_by(done: Completion) -> str:
-    """What made the answer, of those that `auto` tried: a name, or the parts of a blend; else an empty text."""
-    parts = [row for row in done.tried if row.weight >= 0.005]
-    if not parts:
-        return str(done.settings.get("candidate", ""))
-    return " + ".join(f"{row.weight:.0%} {row.name}" if len(parts) > 1 else row.name for row in parts)
-
-
 def is_fit(done: Completion) -> bool:
     """Is the answer one low-rank fit, of which prior and rank say more than the name of a candidate?"""
     name = answered_by(done)
-    blended = sum(row.weight >= 0.005 for row in done.tried) > 1
-    return done.prior is not None and not blended and (not name or name.startswith((*FITS, *MODELS)))
+    return done.prior is not None and len(members(done)) < 2 and (not name or name.startswith((*FITS, *MODELS)))
 
 
 def _model_words(done: Completion) -> str:
@@ -103,6 +139,8 @@ def _model_words(done: Completion) -> str:
     given = done.prior.settings() if done.prior.savable else {}  # else a loss of the user's own, made of functions
     given = {k: v for k, v in given.items() if k != "floor"}  # how it goes on outside its domain is of no interest here
     settings = ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in given.items())
+    if not done.prior.uniform:
+        settings = ", ".join(dict.fromkeys(part["name"] for part in given.get("priors", ())))
     words = done.prior.name + (f" ({settings})" if settings else "") + rank_words(done)
     return f"{name}: {words}" if name.startswith("field") else words
 
@@ -133,21 +171,9 @@ def quality(done: Completion) -> str:
     if off <= 1e-6 * max(spread, 1e-300):
         return "Every known entry is met exactly; ask for error bars to see how far off the filled ones may be."
     return (
-        f"The model is within {off:.3g} (root mean square) of the known entries, which spread by {spread:.3g}; "
-        "expect filled entries to be further off."
+        f"The model is within {off:.3g} (root mean square) of the known entries (standard deviation "
+        f"{spread:.3g}); expect filled entries to be further off."
     )
-
-
-def leaderboard(done: Completion) -> list[tuple[str, str, str, str]]:
-    """(candidate, held-out error, seconds, part in the answer) of every line of `done.tried`; notes instead of errors
-    for those that did not take part.
-    """
-    rows = []
-    for row in done.tried:
-        error = f"{row.error:.4g} ± {row.standard_error:.2g}" if np.isfinite(row.error) else row.note
-        seconds = f"{row.seconds:.2f}" if row.seconds else ""
-        rows.append((row.name, error, seconds, f"{row.weight:.0%}" if row.weight else ""))
-    return rows
 
 
 def facts(done: Completion) -> dict[str, Any]:
@@ -178,12 +204,18 @@ def facts(done: Completion) -> dict[str, Any]:
         "held_out": _number(done.held_out),
         "held_out_rmse": _number(done.error),
         "held_out_rmse_by_gap": _plain(dict(done.by_gap)),
+        "columns": [_plain({**dataclasses.asdict(c), **_error_of(done, c.name)}) for c in done.columns],
         "tried": [_plain(dataclasses.asdict(row)) for row in done.tried],
         "facts": None if done.facts is None else _plain(done.facts.settings()),
         "rmse_observed": _number(off),
         "sd_observed": _number(spread),
         "settings": _plain(dict(done.settings)),
     }
+
+
+def _error_of(done: Completion, name: str) -> dict[str, float]:
+    """The errors of one column in standard deviations, where they are known."""
+    return next(({"sd_error": c.error, "sd_error_of_mean": c.means} for c in done.by_column if c.name == name), {})
 
 
 def _number(value: Any) -> float | None:
@@ -233,20 +265,22 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
     """The error bars, or else the central 90 % of the posterior or of the prior, at the coordinates (k, N):
     (low, high), around the estimate and inside what the data's type can hold; not below 0 where no datum is.
     """
-    ends = limits(done.observations.values, None if done.prior is None else done.prior.t_domain)
+    ends = domain(done)
+    if done.columns:
+        ends = (ends[0][where[:, 1]], ends[1][where[:, 1]])
     dtype = view.source_dtype(done.observations)
     if dtype is not None and dtype.kind in "iu":
-        ends = (max(ends[0], float(np.iinfo(dtype).min)), min(ends[1], float(np.iinfo(dtype).max)))
+        ends = (np.maximum(ends[0], float(np.iinfo(dtype).min)), np.minimum(ends[1], float(np.iinfo(dtype).max)))
     if done.bars is not None:
         low, high = (end[tuple(np.asarray(where).T)] for end in done.bounds)
     elif (draws := draws_of(done.answer)) is not None:
         low, high = draws.quantile_at(where, ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
     else:
         assert done.prior is not None
-        x = np.asarray(done.model.at(where), dtype=np.float64)
+        x, prior = np.asarray(done.model.at(where), dtype=np.float64), done.prior.at(where)
         # where the estimate was refined after the fit, the model's own mean is elsewhere
-        shift = 0.0 if not done.refined else np.asarray(done.at(where), dtype=np.float64) - done.prior.mean(x)
-        low, high = (done.prior.quantile(x, q) + shift for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
+        shift = 0.0 if not done.refined else np.asarray(done.at(where), dtype=np.float64) - prior.mean(x)
+        low, high = (prior.quantile(x, q) + shift for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
     return np.clip(low, *ends).astype(np.float64), np.clip(high, *ends).astype(np.float64)
 
 
@@ -277,11 +311,11 @@ def _no_spread(done: Completion) -> str:
     if draws_of(done.answer) is not None:
         return ""
     if done.prior is None or done.factors is None:
-        return f"Method {done.method} gives numbers without a distribution, so nothing is said about their spread."
+        return f"Method {done.method} gives numbers without a distribution, so nothing is said about their uncertainty."
     if done.prior.location:  # its scale is that of the data, not of what the model leaves
         return "Ask for error bars (error_bars=0.9) to see how far off single entries may be, and which most."
     if not done.prior.has("quantile"):
-        return f"The prior {done.prior.name} has no quantiles, so nothing is said about the spread."
+        return f"The prior {done.prior.name} has no quantiles, so nothing is said about the uncertainty."
     return ""
 
 
@@ -300,6 +334,6 @@ def _filled(done: Completion, most: int) -> Array:
         return where if len(where) <= most else where[np.linspace(0, len(where) - 1, most).astype(np.intp)]
     rng = np.random.default_rng(0)
     drawn = np.stack([rng.integers(n, size=most) for n in obs.shape], axis=1)
-    from tensorfill.data.formats.base import match_rows
+    from tensorfill.data.coordinates import match_rows
 
     return drawn[match_rows(obs.indices, drawn, obs.shape) < 0]

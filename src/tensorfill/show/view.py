@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensorfill.data.casting import cast_like
 from tensorfill.data.facts import smooth_modes
-from tensorfill.data.sources import FrameSource, cast_like, root
+from tensorfill.data.sources import FrameSource, root
 from tensorfill.show.labels import labels_of, words
 
 if TYPE_CHECKING:

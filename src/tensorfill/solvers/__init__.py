@@ -1,12 +1,6 @@
-from tensorfill.solvers.adam import Adam as Adam
-from tensorfill.solvers.admm import ADMM as ADMM
-from tensorfill.solvers.base import SOLVERS as SOLVERS
-from tensorfill.solvers.base import Solver as Solver
-from tensorfill.solvers.base import State as State
-from tensorfill.solvers.blockprox import BlockProx as BlockProx
-from tensorfill.solvers.hals import HALS as HALS
-from tensorfill.solvers.lbfgsb import LBFGSB as LBFGSB
-from tensorfill.solvers.loop import Stopping as Stopping
-from tensorfill.solvers.multiplicative import Multiplicative as Multiplicative
-from tensorfill.solvers.newton import Newton as Newton
-from tensorfill.solvers.onestep import OneStep as OneStep
+"""How an objective goes down. Importing this package registers every solver."""
+
+from tensorfill.registry import import_modules, names_in_modules
+
+import_modules(__name__, __path__)
+__getattr__ = names_in_modules(__name__)

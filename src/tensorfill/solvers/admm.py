@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand
-from tensorfill.solvers.gibbs_data import interleaved
-from tensorfill.solvers.newton import damped
+from tensorfill.solvers.entries import interleave
+from tensorfill.solvers.newton import damp_rows
 from tensorfill.solvers.rows import Rows, not_matrix, rows_of, too_large
-from tensorfill.solvers.rowsystems import factorised, model_value
+from tensorfill.solvers.rowsystems import factorise, model_value
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -73,7 +73,7 @@ class ADMM(Solver):
             rest = _rest(problem, n)
             with np.errstate(all="ignore"):
                 g, c = expand(problem, x, rows.entries.threads)
-                z, c = interleaved(x - g / c, c)
+                z, c = interleave(x - g / c, c)
                 if rest is None:
                     new = rows.solve(A, n, z, c)
                 else:
@@ -82,7 +82,7 @@ class ADMM(Solver):
             along = list(A)
             along[n] = new - A[n]
             dx = rows.entries.predict(np.concatenate(along))
-            step = damped(problem, rows, n, A[n], along[n], x, dx, rest)
+            step = damp_rows(problem, rows, n, A[n], along[n], x, dx, rest)
             A[n] = np.where(step[:, None] == 1, new, A[n] + step[:, None] * along[n])  # whole steps keep exact zeros
             x = x + step[problem.observations.indices[:, n]] * dx
         factors = [a.astype(problem.dtype) for a in rows.balanced(A, _norms(problem, A))]
@@ -98,7 +98,7 @@ class ADMM(Solver):
         ties, Z = rows.ties[n], A[n]
         G, h = rows.systems(np.concatenate(A), n, z, c, slice(0, len(Z)))
         r = float(np.einsum("irr->", G) / G[..., 0].size + ties.diagonal.mean()) or 1.0  # the mean curvature
-        solve, U = factorised(ties, G, extra=r), Y.astype(np.float64) / r
+        solve, U = factorise(ties, G, extra=r), Y.astype(np.float64) / r
         before = model_value(ties, G, h, Z) + rest.value(Z)
         for _ in range(PATIENCE):
             for _ in range(self.inner):

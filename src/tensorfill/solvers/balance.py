@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.solvers.rowsystems import Ties
+from tensorfill.solvers.rowsystems import RowCoupling
 
 Array = NDArray[Any]
 
 
-def balanced(ties: Sequence[Ties], factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
+def balance(ties: Sequence[RowCoupling], factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
     """The same model of X with the least penalty: scales are moved from mode to mode within each component.
 
     Alternating steps, which see one mode at a time, are slow to find that. With y_n the scale of a component in mode n,
@@ -28,7 +28,7 @@ def balanced(ties: Sequence[Ties], factors: Sequence[Array], norms: Array | None
     return [A * y for A, y in zip(factors, scale, strict=True)]
 
 
-def may_rescale(ties: Sequence[Ties]) -> bool:
+def may_rescale(ties: Sequence[RowCoupling]) -> bool:
     """Do factors stay within their bounds whatever their scale? So if all finite ends of the bounds are 0."""
     return all(not np.isfinite(end) or end == 0 for t in ties for end in (t.low, t.high))
 

@@ -44,6 +44,29 @@ def searched_enough() -> bool:
     return time.monotonic() >= _searched.get()
 
 
+class OutOfTime(Exception):
+    """The time limit of the run has passed in the middle of a step."""
+
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+
+
+@contextmanager
+def deadline(moment: float) -> Iterator[None]:
+    """Context in which `check_time` raises OutOfTime after this moment of the monotonic clock."""
+    token = _deadline.set(moment)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def check_time() -> None:
+    """To be called between the parts of a long step: raise OutOfTime if the run is late already."""
+    if time.monotonic() > _deadline.get():
+        raise OutOfTime
+
+
 @dataclass(frozen=True)
 class State:
     """Where a run is: named arrays, JSON-able numbers, and the objective. Never changed in place."""

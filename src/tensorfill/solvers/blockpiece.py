@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.partitions import Block
-from tensorfill.data.partitions.base import Sized, cut_rows
+from tensorfill.blocks import Block
+from tensorfill.blocks.base import Sized, cut_rows
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.curvature import curvature
-from tensorfill.solvers.damping import damped_steps
-from tensorfill.solvers.gibbs_data import SLAB, available_threads, in_threads, row_shares
-from tensorfill.solvers.rowsystems import RowTerms, compiled_loops, solve_apart
+from tensorfill.solvers.damping import damp_steps
+from tensorfill.solvers.entries import SLAB
+from tensorfill.solvers.rowsystems import RowTerms, load_loops, solve_apart
+from tensorfill.solvers.threads import available_threads, in_threads, row_shares
 
 Array = NDArray[Any]
 
@@ -110,8 +111,8 @@ class BlockPiece:
         shape[n] = len(own.A)
         self.first = np.concatenate([[0], np.cumsum(shape)])[:-1].astype(np.int64)
         self.others = [m for m in range(len(shape)) if m != n]
-        self.F = _stacked(rule.factors, own.A)
-        self.F_at = self.F if rule.at is None or own.at is None else _stacked(rule.at, own.at)
+        self.F = _stack(rule.factors, own.A)
+        self.F_at = self.F if rule.at is None or own.at is None else _stack(rule.at, own.at)
         self.quadratic = rule.prior.location and rule.prior.canonical  # then z = t, whatever x
         self.along = self.F.copy() if rule.damped and not rule.tied else self.F
         self.nothing = np.empty((len(self.F), 0))
@@ -125,7 +126,7 @@ class BlockPiece:
         """Rows of the stack, (n, N)."""
         return self.block.indices[part] + self.first
 
-    def _expanded(self, places: Array, part: slice) -> tuple[Array, Array]:
+    def _expand(self, places: Array, part: slice) -> tuple[Array, Array]:
         """z and c of the quadratic model sum c/2 (z - x)^2 at some observations, (n,) each."""
         t, w = self.data(part)
         prior = self.rule.prior
@@ -147,7 +148,7 @@ class BlockPiece:
         places, z, c = self.places(slice(None)), np.empty(count), np.empty(count)
         for start in range(0, count, PIECE):
             part = slice(start, min(start + PIECE, count))
-            z[part], c[part] = self._expanded(places[part], part)
+            z[part], c[part] = self._expand(places[part], part)
         return places, z, c
 
     def predict(self, F: Array, places: Array) -> Array:
@@ -158,33 +159,33 @@ class BlockPiece:
 
     def systems(self, a: int, b: int, G: Array, h: Array) -> None:
         """Normal equations of rows a ... b."""
-        starts, _, others, z, c = self._opened(a, b)
+        starts, _, others, z, c = self._open_rows(a, b)
         loops().systems(self.F, self.nothing, others, np.arange(len(z), dtype=np.int32), starts, z, c, G, h)
 
-    def _opened(self, a: int, b: int) -> tuple[Array, Array, Array, Array, Array]:
+    def _open_rows(self, a: int, b: int) -> tuple[Array, Array, Array, Array, Array]:
         """Of the observations of rows a ... b: where each row's begin, places, those of the other modes, z and c."""
         starts = self.block.starts[a : b + 1]
         part = slice(int(starts[0]), int(starts[-1]))
         places = self.places(part)
-        z, c = self._expanded(places, part)
+        z, c = self._expand(places, part)
         return starts - starts[0], places, np.ascontiguousarray(places[:, self.others]), z, c
 
     def solve(self, a: int, b: int, out: Array) -> None:
         """New rows a ... b: those with few observations by a system of their number, the others by their equations."""
         R, rows = out.shape[1], slice(a, b)
-        starts, places, others, z, c = self._opened(a, b)
+        starts, places, others, z, c = self._open_rows(a, b)
         q, A, counts = self.own.q[rows], self.own.A[rows], np.diff(starts)
         apart = Apart(q, self.rule.low, self.rule.high)
         exact = not apart.bounded and not by_steps(R, apart)
         few = counts < FEW * R if exact else np.zeros(b - a, dtype=bool)
         if few.any():
-            compiled_loops().few_rows(self.F, others, starts, z, c, q, A, np.flatnonzero(few), out[rows])
+            load_loops().few_rows(self.F, others, starts, z, c, q, A, np.flatnonzero(few), out[rows])
             rest = np.repeat(~few, counts)
             others, z, c, q, A, counts = others[rest], z[rest], c[rest], q[~few], A[~few], counts[~few]
         if len(q):
             out[rows][~few] = self._by_equations(others, np.concatenate([[0], np.cumsum(counts)]), z, c, q, A)
         if self.rule.damped:
-            out[rows] = self._damped(a, b, places, out[rows])
+            out[rows] = self._damp(a, b, places, out[rows])
 
     def _by_equations(self, others: Array, starts: Array, z: Array, c: Array, q: Array, A: Array) -> Array:
         """New rows in place of A: those of least model value, or a few steps nearer."""
@@ -195,10 +196,10 @@ class BlockPiece:
             return new
         G, h = np.empty((len(q), R, R)), np.empty((len(q), R))
         loops().systems(self.F, self.nothing, others, np.arange(len(z), dtype=np.int32), starts, z, c, G, h)
-        solved(apart, G, h, slice(None), A, new, 1)
+        solve_rows(apart, G, h, slice(None), A, new, 1)
         return new
 
-    def _damped(self, a: int, b: int, places: Array, new: Array) -> Array:
+    def _damp(self, a: int, b: int, places: Array, new: Array) -> Array:
         """Rows on the way to `new` whose own objective does not rise."""
         starts = self.block.starts[a : b + 1]
         part = slice(int(starts[0]), int(starts[-1]))
@@ -215,7 +216,7 @@ class BlockPiece:
             data = np.bincount(row, nll if w is None else nll * w, minlength=b - a)
             return data + 0.5 * q * np.einsum("ir,ir->i", B, B)
 
-        return A + damped_steps(cost, b - a)[:, None] * D
+        return A + damp_steps(cost, b - a)[:, None] * D
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +232,7 @@ class Apart:
         return bool(np.isfinite(self.low) or np.isfinite(self.high))
 
 
-def _stacked(factors: Sequence[Array | None], own: Array) -> Array:
+def _stack(factors: Sequence[Array | None], own: Array) -> Array:
     return np.concatenate([own if A is None else A for A in factors])
 
 
@@ -240,7 +241,7 @@ def by_steps(R: int, ties: RowTerms) -> bool:
     return STEPS > 0 and R >= STEPS_FROM and not ties.bounded
 
 
-def solved(ties: RowTerms, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int) -> None:
+def solve_rows(ties: RowTerms, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int) -> None:
     """Solve for the rows `part` of `out` (I, R), in place, from A (I, R). Normal equations of these rows alone:
     G (rows, R, R) and h (rows, R).
     """

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.partitioned import Partitioned
-from tensorfill.solvers.balance import balanced
+from tensorfill.solvers.balance import balance
 from tensorfill.solvers.blockpiece import Owned, Rule, solve_block
-from tensorfill.solvers.curvature import FLAT, curvature
 from tensorfill.solvers.damping import SHRINK, TRIES
-from tensorfill.solvers.rows import ties_of
-from tensorfill.solvers.rowsystems import Ties, solve_tied
+from tensorfill.solvers.rowsystems import RowCoupling, solve_tied
 
 Array = NDArray[Any]
 
@@ -29,7 +26,7 @@ Array = NDArray[Any]
 class BlockRows:
     """The sweeps of a problem in blocks."""
 
-    ties: tuple[Ties, ...]
+    ties: tuple[RowCoupling, ...]
     flat: float
 
     def objective(self, problem: Partitioned, factors: Sequence[Array]) -> float:
@@ -43,18 +40,18 @@ class BlockRows:
         A = list(at)
         for n in range(len(A)):
             A[n] = self._solve(problem, A, None if n == 0 else at, n, damped=False)
-        return self._balanced(problem, A)
+        return self._balance(problem, A)
 
     def careful(self, problem: Partitioned, factors: Sequence[Array]) -> list[Array]:
         """Every mode once, the data term expanded anew before each; no step raises the objective."""
         A = self._wide(problem, factors)
         for n in range(len(A)):
             new = self._solve(problem, A, None, n, damped=True)
-            A[n] = new if self.ties[n].apart else self._shortened(problem, A, n, new)
-        return self._balanced(problem, A)
+            A[n] = new if self.ties[n].apart else self._shorten(problem, A, n, new)
+        return self._balance(problem, A)
 
-    def _balanced(self, problem: Partitioned, A: Sequence[Array]) -> list[Array]:
-        return [a.astype(problem.dtype) for a in balanced(self.ties, A)]
+    def _balance(self, problem: Partitioned, A: Sequence[Array]) -> list[Array]:
+        return [a.astype(problem.dtype) for a in balance(self.ties, A)]
 
     def _wide(self, problem: Partitioned, factors: Sequence[Array]) -> list[Array]:
         """The factors in float64, in which all systems are solved."""
@@ -94,7 +91,7 @@ class BlockRows:
         G, h = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
         return solve_tied(ties, G, h, A[n])
 
-    def _shortened(self, problem: Partitioned, A: Sequence[Array], n: int, new: Array) -> Array:
+    def _shorten(self, problem: Partitioned, A: Sequence[Array], n: int, new: Array) -> Array:
         """The way to `new`, for all rows of a tied mode together, cut until the objective does not rise."""
         before, step, there = problem.value(A), 1.0, list(A)
         for _ in range(TRIES):
@@ -103,25 +100,3 @@ class BlockRows:
                 return there[n]
             step *= SHRINK
         return A[n]
-
-
-_BLOCK_ROWS: WeakKeyDictionary[Partitioned, BlockRows] = WeakKeyDictionary()
-
-
-def block_rows(problem: Partitioned) -> BlockRows:
-    """The sweeps of this problem, made once."""
-    if problem not in _BLOCK_ROWS:
-        from tensorfill.solvers.keptrows import KeptRows
-
-        kind = KeptRows if problem.kept else BlockRows
-        _BLOCK_ROWS[problem] = kind(ties_of(problem), _flat(problem))
-    return _BLOCK_ROWS[problem]
-
-
-def _flat(problem: Partitioned) -> float:
-    """A share of the curvature of the sample at its mean: no entry has less."""
-    t = problem.observations.values.astype(np.float64)
-    with np.errstate(all="ignore"):
-        x = np.full(len(t), problem.prior.start(float(t.mean())))
-        c = float(np.mean(curvature(problem.prior, t, x, problem.prior.grad(t, x))))
-    return FLAT * c if np.isfinite(c) and c > 0 else FLAT

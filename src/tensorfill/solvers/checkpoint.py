@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.data.checkpoint import Checkpoint
+from tensorfill.io.checkpoint import Checkpoint
 from tensorfill.result.record import Row, Status
 from tensorfill.solvers.base import State
 

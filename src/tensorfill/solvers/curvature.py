@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.numerical.base import NumericalPrior
-from tensorfill.solvers.gibbs_data import in_threads
+from tensorfill.solvers.threads import in_threads
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -33,6 +33,11 @@ BLOCK = 2**15  # observations at a time: temporaries stay in a core's cache
 
 def curvature(prior: NumericalPrior, t: Array, x: Array, g: Array) -> Array:
     """c >= 0 of each entry; g = prior.grad(t, x)."""
+    if not prior.uniform:
+        c = np.empty_like(x)
+        for part, at in prior.groups(x.shape):
+            c[at] = curvature(part, t[at], x[at], g[at])
+        return c
     if prior.canonical:
         return prior.curv(t, x)
     if prior.location:
@@ -65,8 +70,9 @@ def expand(problem: Problem, x: Array, threads: int = 1) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):
             for k in range(first, last):
                 part = slice(k * BLOCK, min((k + 1) * BLOCK, nnz))
-                g[part] = problem.prior.grad(t[part], x[part])
-                c[part] = curvature(problem.prior, t[part], x[part], g[part])
+                prior = problem.prior_of(part)
+                g[part] = prior.grad(t[part], x[part])
+                c[part] = curvature(prior, t[part], x[part], g[part])
 
     threads = max(1, min(threads, blocks))
     in_threads(work, [blocks * k // threads for k in range(threads + 1)])
@@ -80,5 +86,5 @@ def losses(problem: Problem, x: Array) -> Array:
     """The weighted loss of every entry, (nnz,) float64."""
     w = problem.observations.weights
     with np.errstate(all="ignore"):
-        nll = problem.prior.nll(problem.observations.values.astype(np.float64, copy=False), x)
+        nll = problem.prior_of().nll(problem.observations.values.astype(np.float64, copy=False), x)
     return nll if w is None else nll * w

@@ -13,7 +13,7 @@ Array = NDArray[Any]
 SHRINK, TRIES = 0.3, 12  # factor on a step that would raise the objective, and how often it is applied
 
 
-def damped_steps(cost: Callable[[Array], Array], rows: int) -> Array:
+def damp_steps(cost: Callable[[Array], Array], rows: int) -> Array:
     """Step lengths from 0 to 1, (rows,), with which no row costs more than without a step.
 
     cost : step lengths (rows,) -> what each row costs after such steps, (rows,); NaN counts as more

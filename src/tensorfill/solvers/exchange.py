@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.solvers.curvature import expand
-from tensorfill.solvers.gibbs_data import SLAB, in_threads
+from tensorfill.solvers.entries import SLAB
 from tensorfill.solvers.rows import Rows
-from tensorfill.solvers.rowsystems import compiled_loops
+from tensorfill.solvers.rowsystems import load_loops
+from tensorfill.solvers.threads import in_threads
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -37,7 +38,7 @@ def may_exchange(problem: Problem) -> bool:
     return len(problem.shape) > 2 and bool(np.isinf(ends).all())
 
 
-def exchanged(
+def exchange_components(
     problem: Problem, rows: Rows, factors: Sequence[Array], trials: Sequence[Array] | None, rng: np.random.Generator
 ) -> tuple[list[Array] | None, list[Array]]:
     """(the factors with their weakest components replaced by trials that promise more, None where none does; the trials
@@ -51,7 +52,7 @@ def exchanged(
         worth = h + 0.5 * np.diag(Q) - _penalty(rows, A)
         if trials is None:
             trials = [rng.standard_normal((len(a), TRIALS * a.shape[1])) for a in A]
-        trials = _grown(rows, trials, -g, c)
+        trials = _grow(rows, trials, -g, c)
         places, chosen = _pairs(worth, *_sums(rows, trials, -g, c), _penalty(rows, trials))
     for a, new in zip(A, trials, strict=True):
         a[:, places] = new[:, chosen]
@@ -97,7 +98,7 @@ def _sums(rows: Rows, factors: Sequence[Array], pull: Array, c: Array) -> tuple[
     return np.tril(Q) + np.tril(Q, -1).T, h
 
 
-def _grown(rows: Rows, trials: Sequence[Array], pull: Array, c: Array) -> list[Array]:
+def _grow(rows: Rows, trials: Sequence[Array], pull: Array, c: Array) -> list[Array]:
     """The trials, each led by alternating steps by itself to fit pull / c with weights c."""
     out = list(trials)
     for _ in range(GROWTH):
@@ -109,7 +110,7 @@ def _grown(rows: Rows, trials: Sequence[Array], pull: Array, c: Array) -> list[A
 
 def _alone(rows: Rows, trials: Sequence[Array], n: int, pull: Array, c: Array) -> Array:
     """Every trial at its minimum along mode n, all other trials left out."""
-    mode, F, q, loops = rows.entries.modes[n], np.concatenate(trials), rows.ties[n].diagonal, compiled_loops()
+    mode, F, q, loops = rows.entries.modes[n], np.concatenate(trials), rows.ties[n].diagonal, load_loops()
     out = np.empty(trials[n].shape)
 
     def work(a: int, b: int) -> None:

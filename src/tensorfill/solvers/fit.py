@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -59,13 +59,13 @@ class Fit:
 def mean_loss(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
     """Mean (weighted) loss of the model at the observations `obs`."""
     x = problem.at(factors, obs.indices).astype(np.float64)
-    nll = problem.prior.nll(obs.values.astype(np.float64), x)
+    nll = problem.prior.at(obs.indices).nll(obs.values.astype(np.float64), x)
     return float(np.average(nll, weights=obs.weights))
 
 
 def rms_error(problem: Problem, factors: Sequence[Array], obs: Observations) -> float:
     """Root mean square error of the model's mean at the observations `obs`, in the unit of the data."""
-    mean = problem.prior.mean(problem.at(factors, obs.indices).astype(np.float64))
+    mean = problem.prior.at(obs.indices).mean(problem.at(factors, obs.indices).astype(np.float64))
     return float(np.sqrt(np.average((mean - obs.values) ** 2, weights=obs.weights)))
 
 
@@ -89,7 +89,7 @@ def solve(
     solver : a Solver or its name
     init : how to start, see `initial_factors`
     starts : how many random starts; the one with the best held-out error (without one: objective) is kept
-    held_out : share of the observed entries set aside; the run stops when their error no longer falls and the best
+    held_out : share of the observed entries held out; the run stops when their error no longer falls and the best
         model is returned. 0 for none
     seed : everything random follows from it
     """
@@ -99,43 +99,46 @@ def solve(
     root = np.random.SeedSequence(seed)
     more = RESTARTS if starts == 1 and checkpoint is None and isinstance(init, str) else 0
     split_rng, *start_rngs = (np.random.default_rng(s) for s in root.spawn(1 + starts + more))
-    train, aside = problem, None
+    train, validation = problem, None
     if held_out:
-        kept, aside = problem.observations.split(held_out, split_rng)
-        train = problem.on(kept)
+        training, validation = problem.observations.split(held_out, split_rng)
+        train = problem.on(training)
     name = f"{train.fingerprint()} {solver!r} {_name_of(init)} {seed} {held_out}"
     stopping = stopping or Stopping()
     stopping = stopping if solver.settles else dataclasses.replace(stopping, tol=0.0)
-    outcomes: list[Scored] = []
-    spent = 0.0
-    for rng in start_rngs:
-        fit = Fit(train, solver, initial_factors(train, init, rng), aside)
-        left = None if stopping.seconds is None else max(stopping.seconds - spent, 1e-9)  # shared by all starts
-        outcome = run(
-            fit,
-            stopping=dataclasses.replace(stopping, seconds=left),
-            rng=rng,
-            callback=callback,
-            checkpoint=checkpoint,
-            resume=resume,
-            fingerprint=name,
-        )
-        outcomes.append((_score(fit, outcome), len(outcomes), outcome))
-        spent += outcome.history.rows[-1].seconds
-        if outcome.status in ENDED_EARLY or (len(outcomes) >= starts and not _start_again(train, outcomes, aside)):
-            break
+    saving = {"callback": callback, "checkpoint": checkpoint, "resume": resume, "fingerprint": name}
+    fits = ((Fit(train, solver, initial_factors(train, init, rng), validation), rng) for rng in start_rngs)
+    outcomes = _run_starts(fits, starts, stopping, saving)
+    last = outcomes[-1][2].status
     score, _, best = min(outcomes, key=lambda o: o[:2])
     return Completion(
         observations=problem.observations,
         method=solver.name,
-        status=outcome.status if outcome.status in ENDED_EARLY else best.status,
+        status=last if last in ENDED_EARLY else best.status,
         history=best.history,
         settings=_settings(problem, solver, init) | {"starts": starts, "held_out": held_out, "seed": seed},
         answer=Factors(problem.model_of(best.state.factors), problem.prior),
         problem=problem,
-        held_out=score if aside is not None else np.nan,
-        error=rms_error(problem, best.state.factors, aside) if aside is not None else np.nan,
+        held_out=score if validation is not None else np.nan,
+        error=rms_error(problem, best.state.factors, validation) if validation is not None else np.nan,
     )
+
+
+def _run_starts(
+    fits: Iterable[tuple[Fit, np.random.Generator]], starts: int, stopping: Stopping, saving: dict[str, Any]
+) -> list[Scored]:
+    """Run start after start within one limit of seconds; more than `starts` of them where all ended badly."""
+    outcomes: list[Scored] = []
+    spent = 0.0
+    for fit, rng in fits:
+        left = None if stopping.seconds is None else max(stopping.seconds - spent, 1e-9)  # shared by all starts
+        outcome = run(fit, stopping=dataclasses.replace(stopping, seconds=left), rng=rng, **saving)
+        outcomes.append((_score(fit, outcome), len(outcomes), outcome))
+        spent += outcome.history.rows[-1].seconds
+        again = len(outcomes) < starts or _start_again(fit.problem, outcomes, fit.held_out)
+        if outcome.status in ENDED_EARLY or not again:
+            break
+    return outcomes
 
 
 def _settings(problem: Problem, solver: Solver, init: str | Sequence[Array]) -> dict[str, Any]:
@@ -149,13 +152,13 @@ def _settings(problem: Problem, solver: Solver, init: str | Sequence[Array]) -> 
     }
 
 
-def _start_again(problem: Problem, outcomes: Sequence[Scored], aside: Observations | None) -> bool:
+def _start_again(problem: Problem, outcomes: Sequence[Scored], validation: Observations | None) -> bool:
     """Is the best so far worse than the mean of the data would be? From some starts the objective hardly falls. Not
     where the last run was cut off by its limit of iterations: where it would have led is not known.
     """
     if outcomes[-1][2].status is Status.ITERATIONS:
         return False
-    factors, obs = min(outcomes, key=lambda o: o[:2])[2].state.factors, aside or problem.observations
+    factors, obs = min(outcomes, key=lambda o: o[:2])[2].state.factors, validation or problem.observations
     spread = float(np.std(problem.observations.values, dtype=np.float64))
     with np.errstate(all="ignore"):
         return not rms_error(problem, factors, obs) <= ASTRAY * spread

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from tensorfill.numerical.continuous import Normal
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
-from tensorfill.solvers.gibbs_data import in_threads
-from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
-from tensorfill.solvers.rowsystems import compiled_loops
+from tensorfill.solvers.rows import Rows, not_least_squares, rows_of
+from tensorfill.solvers.rowsystems import load_loops
+from tensorfill.solvers.threads import in_threads
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -34,9 +34,7 @@ class HALS(Solver):
     only_cp: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str | None:
-        if not isinstance(problem.prior, Normal):
-            return f"{type(problem.prior).__name__} is not least squares; HALS is for Normal"
-        return not_quadratic(problem)
+        return not_least_squares(problem)
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
@@ -61,7 +59,7 @@ class HALS(Solver):
     @staticmethod
     def _mode(rows: Rows, F: Array, n: int, w: Array, e: Array) -> None:
         """One mode's rows of F, and the residuals e, in place."""
-        mode, ties, loops = rows.entries.modes[n], rows.ties[n], compiled_loops()
+        mode, ties, loops = rows.entries.modes[n], rows.ties[n], load_loops()
         A, Q = F[rows.entries.part(n)], ties.Q
 
         def work(a: int, b: int) -> None:

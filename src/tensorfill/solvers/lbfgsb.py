@@ -83,12 +83,12 @@ class LBFGSB(Solver):
 
         def both(v: Array) -> tuple[float, Array]:
             value, grads = problem.value_and_grad(_split(v, problem, size))
-            return value, size * _joined(grads)
+            return value, size * _join(grads)
 
-        lows, highs = (_joined([np.full(A.shape, problem.bounds(n)[k]) for n, A in enumerate(factors)]) for k in (0, 1))
+        lows, highs = (_join([np.full(A.shape, problem.bounds(n)[k]) for n, A in enumerate(factors)]) for k in (0, 1))
         return minimize(
             both,
-            _joined(factors) / size,
+            _join(factors) / size,
             jac=True,
             method="L-BFGS-B",
             bounds=None if np.isinf(lows).all() and np.isinf(highs).all() else np.stack([lows, highs], axis=1) / size,
@@ -105,7 +105,7 @@ class LBFGSB(Solver):
         return Status.CONVERGED if state.numbers["converged"] else None
 
 
-def _joined(factors: Sequence[Array]) -> Array:
+def _join(factors: Sequence[Array]) -> Array:
     """All entries in one vector, float64."""
     return np.concatenate([np.ravel(A) for A in factors]).astype(np.float64)
 

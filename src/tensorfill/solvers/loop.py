@@ -9,10 +9,10 @@ from os import PathLike
 
 import numpy as np
 
-from tensorfill.data.checkpoint import Checkpoint
+from tensorfill.io.checkpoint import Checkpoint
 from tensorfill.registry import Settings
 from tensorfill.result.record import History, Row, Status
-from tensorfill.solvers.base import Procedure, State, beginning
+from tensorfill.solvers.base import OutOfTime, Procedure, State, beginning, deadline
 from tensorfill.solvers.checkpoint import Memory, load, save
 
 # (state, history) -> True to stop. Called after every iteration, also after the start (iteration 0).
@@ -127,6 +127,10 @@ class Clock:
     def now(self) -> float:
         return time.monotonic() - self._zero
 
+    def moment(self, seconds: float) -> float:
+        """When the run has taken so long, by the monotonic clock."""
+        return self._zero + seconds
+
 
 def _first(procedure: Procedure, rng: np.random.Generator, clock: Clock) -> Memory:
     state = procedure.init(rng)
@@ -148,7 +152,12 @@ def _iterate(
     k = memory.iteration
     if k >= stopping.max_iter:
         return Status.ITERATIONS, memory
-    state = procedure.step(memory.state, rng)
+    try:
+        with deadline(clock.moment(np.inf if stopping.seconds is None else (1 + LATE) * stopping.seconds + LATEST)):
+            state = procedure.step(memory.state, rng)
+    except OutOfTime:
+        rng.bit_generator.state = memory.drawn
+        return Status.TIME, memory
     if not _finite(state, memory.state):
         return Status.NONFINITE, memory  # the state before this step stands
     k += 1

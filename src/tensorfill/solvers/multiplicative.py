@@ -107,7 +107,7 @@ class Multiplicative(Solver):
     def _mode(self, problem: Problem, factors: Sequence[Array], n: int, least: float = 0.0) -> Array:
         """The exact minimiser of the majoriser in factor n: (I_n, R)."""
         kernel, o = problem.kernel, factors[n]
-        plus, minus = problem.prior.split(problem.t, kernel.predict(factors))
+        plus, minus = problem.prior_of().split(problem.t, kernel.predict(factors))
         if problem.w is not None:
             plus, minus = plus * problem.w, minus * problem.w
         P, N = kernel.pullback(plus, factors, n), kernel.pullback(minus, factors, n)

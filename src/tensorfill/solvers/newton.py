@@ -13,9 +13,9 @@ from tensorfill.interelement.base import InterElementPrior
 from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand, losses
-from tensorfill.solvers.damping import damped_steps
-from tensorfill.solvers.exchange import exchanged, may_exchange
-from tensorfill.solvers.gibbs_data import interleaved
+from tensorfill.solvers.damping import damp_steps
+from tensorfill.solvers.entries import interleave
+from tensorfill.solvers.exchange import exchange_components, may_exchange
 from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Newton(Solver):
         trials = {name: a for name, a in state.arrays.items() if name[0] == "T"}
         numbers["k"] += 1
         if self.exchange and numbers["k"] > numbers["look"] and may_exchange(problem) and isinstance(sweeps, Sweeps):
-            new, value, trials = self._exchanged(problem, sweeps, state, numbers, rng)
+            new, value, trials = self._exchange(problem, sweeps, state, numbers, rng)
             if value <= state.value:
                 assert new is not None
                 return State(pack(new, **_previous(new), **trials), numbers, value)
@@ -92,14 +92,14 @@ class Newton(Solver):
         assert new is not None
         return State(pack(new, **_previous(old), **trials), numbers, value)
 
-    def _exchanged(
+    def _exchange(
         self, problem: Problem, sweeps: Sweeps, state: State, numbers: dict[str, Any], rng: np.random.Generator
     ) -> tuple[list[Array] | None, float, dict[str, Array]]:
         """(factors after a sweep with better components in place of the weakest, None where none were found; the
         objective; the trial components). Sets in `numbers` when to search again: less often after a vain search.
         """
         before = [state.arrays[f"T{n}"] for n in range(len(state.factors))] if "T0" in state.arrays else None
-        new, trials = exchanged(problem, sweeps.rows, state.factors, before, rng)
+        new, trials = exchange_components(problem, sweeps.rows, state.factors, before, rng)
         value = np.inf
         if new is not None:
             new = sweeps.bold(problem, new)
@@ -155,7 +155,7 @@ class Sweeps:
 def sweeps_of(problem: Problem) -> Any:
     """How to sweep over this problem: in memory, or block by block."""
     if isinstance(problem, Partitioned):
-        from tensorfill.solvers.blockrows import block_rows
+        from tensorfill.solvers.owner_computes import block_rows
 
         return block_rows(problem)
     return Sweeps(rows_of(problem))
@@ -171,7 +171,7 @@ def bold_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[A
     x = rows.entries.predict(np.concatenate(A))
     with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
         g, c = expand(problem, x, rows.entries.threads)
-        z, c = interleaved(x - g / c, c)
+        z, c = interleave(x - g / c, c)
         for n in range(len(A)):
             A[n] = rows.solve(A, n, z, c, ROUGHLY)
     return [a.astype(problem.dtype) for a in rows.balanced(A)]
@@ -184,17 +184,17 @@ def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> lis
     for n in range(len(A)):
         with np.errstate(all="ignore"):
             g, c = expand(problem, x, rows.entries.threads)
-            D = rows.solve(A, n, *interleaved(x - g / c, c)) - A[n]
+            D = rows.solve(A, n, *interleave(x - g / c, c)) - A[n]
         along = list(A)
         along[n] = D
         dx = rows.entries.predict(np.concatenate(along))
-        step = damped(problem, rows, n, A[n], D, x, dx)
+        step = damp_rows(problem, rows, n, A[n], D, x, dx)
         A[n] = A[n] + step[:, None] * D
         x = x + step[problem.observations.indices[:, n]] * dx
     return [a.astype(problem.dtype) for a in rows.balanced(A)]
 
 
-def damped(
+def damp_rows(
     problem: Problem,
     rows: Rows,
     n: int,
@@ -219,4 +219,4 @@ def damped(
             return np.bincount(at, data, minlength=length) + own
         return np.full(length, data.sum() + ties.value(B) + (0.0 if rest is None else rest.value(B)))
 
-    return damped_steps(cost, length)
+    return damp_steps(cost, length)

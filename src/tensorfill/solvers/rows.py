@@ -16,10 +16,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.solvers.balance import balanced
-from tensorfill.solvers.gibbs_data import SLAB, Entries, entries, row_shares
+from tensorfill.numerical.continuous import Normal
+from tensorfill.solvers.balance import balance
+from tensorfill.solvers.curvature import expand
+from tensorfill.solvers.entries import SLAB, Entries, entries, interleave
 from tensorfill.solvers.lbfgsb import bounds_only
-from tensorfill.solvers.rowsystems import NEAR, Ties, solve_apart, solve_tied
+from tensorfill.solvers.rowsystems import NEAR, RowCoupling, solve_apart, solve_tied
+from tensorfill.solvers.threads import row_shares
 
 if TYPE_CHECKING:
     from tensorfill.problem import Problem
@@ -34,7 +37,7 @@ class Rows:
     """A problem sorted along every mode."""
 
     entries: Entries
-    ties: tuple[Ties, ...]
+    ties: tuple[RowCoupling, ...]
 
     def solve(self, factors: Sequence[Array], n: int, z: Array, c: Array, near: float = NEAR) -> Array:
         """The factor (I_n, R) that minimises the model within its bounds, float64.
@@ -64,8 +67,8 @@ class Rows:
         return self.entries.systems(F, np.empty((len(F), 0)), n, z, c, part)
 
     def balanced(self, factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
-        """As the function `balanced`, with the ties of this problem."""
-        return balanced(self.ties, factors, norms)
+        """As the function `balance`, with the ties of this problem."""
+        return balance(self.ties, factors, norms)
 
     def shares(self, n: int) -> list[int]:
         """Where to cut the rows of mode n into one part per thread, with about as many observations each."""
@@ -86,7 +89,7 @@ def rows_of(problem: Problem) -> Rows:
     return _ROWS[problem]
 
 
-def ties_of(problem: Problem) -> tuple[Ties, ...]:
+def ties_of(problem: Problem) -> tuple[RowCoupling, ...]:
     """The quadratic part of every mode's inter-element prior, and its bounds."""
     from scipy.sparse import csr_array
 
@@ -96,7 +99,7 @@ def ties_of(problem: Problem) -> tuple[Ties, ...]:
         Q = csr_array((length, length)) if p is None or p.smooth is None else p.smooth.matrix(length).tocsr()
         Q = Q.astype(np.float64)
         Q.eliminate_zeros()
-        ties.append(Ties(Q, *problem.bounds(n)))
+        ties.append(RowCoupling(Q, *problem.bounds(n)))
     return tuple(ties)
 
 
@@ -128,3 +131,18 @@ def too_large(problem: Problem, modes: Sequence[int] | None = None) -> str | Non
 def not_quadratic(problem: Problem) -> str | None:
     """A refusal unless every inter-element prior has a matrix, or is a plain bound on the entries."""
     return not_matrix(problem) or bounds_only(problem) or too_large(problem)
+
+
+def not_least_squares(problem: Problem) -> str | None:
+    """A refusal unless the objective is least squares in every factor."""
+    if not isinstance(problem.prior, Normal):
+        return f"{type(problem.prior).__name__} is not least squares; this is for Normal"
+    return not_quadratic(problem)
+
+
+def minimise_mode(problem: Problem, factors: Sequence[Array], n: int) -> Array:
+    """The factor of mode n at the minimum of a least-squares objective, all others as they are."""
+    rows, A = rows_of(problem), [np.asarray(a, dtype=np.float64) for a in factors]
+    x = rows.entries.predict(np.concatenate(A))
+    g, c = expand(problem, x, rows.entries.threads)
+    return rows.solve(A, n, *interleave(x - g / c, c)).astype(problem.dtype)

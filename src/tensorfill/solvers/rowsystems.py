@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.solvers.gibbs_data import in_threads
+from tensorfill.solvers.threads import in_threads
 
 Array = NDArray[Any]
 
@@ -46,7 +46,7 @@ class RowTerms(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Ties:
+class RowCoupling:
     """A quadratic inter-element prior on one mode: Q (I, I), sparse, and the bounds of A's entries."""
 
     Q: Any  # CSR
@@ -101,7 +101,7 @@ def solve_apart(
     """Solve for the rows `part` of `out` (I, R), in place and one by one, from A (I, R). Normal equations of these rows
     alone: G (rows, R, R) and h (rows, R).
     """
-    q, A, out, loops = ties.diagonal[part], A[part], out[part], compiled_loops()
+    q, A, out, loops = ties.diagonal[part], A[part], out[part], load_loops()
 
     def work(a: int, b: int) -> None:
         if ties.bounded:
@@ -112,31 +112,31 @@ def solve_apart(
     in_threads(work, [len(G) * t // threads for t in range(threads + 1)])
 
 
-def solve_tied(ties: Ties, G: Array, h: Array, A: Array) -> Array:
+def solve_tied(ties: RowCoupling, G: Array, h: Array, A: Array) -> Array:
     """All rows at once, (I, R), from A (I, R): normal equations G (I, R, R) and h (I, R)."""
-    free = factorised(ties, G)(h, A)
+    free = factorise(ties, G)(h, A)
     if not ties.bounded or (free.min() >= ties.low and free.max() <= ties.high):
         return free
     out = np.clip(free, ties.low, ties.high)
     if not model_value(ties, G, h, out) <= model_value(ties, G, h, A):
         out = A.astype(np.float64)
-    loops, Q = compiled_loops(), ties.Q
+    loops, Q = load_loops(), ties.Q
     for _ in range(SWEEPS):
         loops.box_sweep(G, h, Q.indptr, Q.indices, Q.data, ties.low, ties.high, 2, out)
     return out
 
 
-def model_value(ties: Ties, G: Array, h: Array, A: Array) -> float:
+def model_value(ties: RowCoupling, G: Array, h: Array, A: Array) -> float:
     """The model at A (I, R), less a constant."""
     out = np.empty(A.shape)
-    compiled_loops().multiply_rows(G, A, out)
+    load_loops().multiply_rows(G, A, out)
     return 0.5 * float(np.vdot(A, out)) - float(np.vdot(h, A)) + ties.value(A)
 
 
 Solve = Callable[[Array, Array], Array]
 
 
-def factorised(ties: Ties, G: Array, extra: float = 0.0) -> Solve:
+def factorise(ties: RowCoupling, G: Array, extra: float = 0.0) -> Solve:
     """A function (h, start) -> A that solves (G + Q + extra) A = h, all (I, R): factorised once where that is exact.
 
     Directions that neither data nor Q determine stay at `start`.
@@ -151,7 +151,7 @@ def factorised(ties: Ties, G: Array, extra: float = 0.0) -> Solve:
     ab = np.zeros((max(width, R - 1) + 1, I * R))
     for k, values in ties.bands:
         ab[k * R, : (I - k) * R] = np.repeat(values, R)
-    compiled_loops().fill_bands(G, ties.order, extra + near, ab)
+    load_loops().fill_bands(G, ties.order, extra + near, ab)
     try:
         L = cholesky_banded(ab, overwrite_ab=True, lower=True, check_finite=False)
     except np.linalg.LinAlgError:  # a pivot lost to rounding
@@ -165,9 +165,9 @@ def factorised(ties: Ties, G: Array, extra: float = 0.0) -> Solve:
     return solve
 
 
-def _gradients(ties: Ties, G: Array, extra: float, near: float, most: int = 200, tol: float = 1e-8) -> Solve:
+def _gradients(ties: RowCoupling, G: Array, extra: float, near: float, most: int = 200, tol: float = 1e-8) -> Solve:
     """Conjugate gradients from `start`, each row preconditioned by its own system, to a residual of `tol` times h."""
-    loops, own = compiled_loops(), ties.diagonal + extra + near
+    loops, own = load_loops(), ties.diagonal + extra + near
 
     def times(V: Array) -> Array:
         out = np.empty_like(V)
@@ -201,7 +201,7 @@ def _gradients(ties: Ties, G: Array, extra: float, near: float, most: int = 200,
     return solve
 
 
-def compiled_loops() -> Any:
+def load_loops() -> Any:
     """The compiled loops; Numba is imported here, on first use."""
     from tensorfill.kernels import _newton
 

@@ -1,11 +1,19 @@
 "use strict";
-// One page, five stages: start -> (columns) -> look -> run -> result. The server says what is in a file; here it is shown.
+// One page, its stages: start -> (columns or variables) -> look -> run -> result. The server says what is in a file; here it is shown.
 const $ = (id) => document.getElementById(id);
-const STAGES = ["start", "columns", "look", "run", "result"];
+const STAGES = ["start", "columns", "variables", "look", "run", "result"];
 let file = null;      // what the server said about the file
 let news = null;      // the stream of a run
 let masked = null;    // the name of a mask that the server holds
-let sent = null;      // the strokes that were sent last
+let sent = null;      // the strokes that were sent last, as JSON
+let drawing = null;   // asks for the details of an answer, until the file is left
+let dismissed = [];   // the questions that were answered with No
+
+// The work survives a reload: the server keeps the file, this tab its key and the strokes painted on it.
+function remember() {
+  const kept = file ? { key: file.key, strokes: paint.strokes, sent, dismissed } : null;
+  try { sessionStorage.setItem("work", JSON.stringify(kept)); } catch { /* storage is full or off */ }
+}
 
 // --- helpers ---------------------------------------------------------------------------------------------------------
 function show(stage, focus) {
@@ -33,12 +41,14 @@ function fillList(list, texts) {
   list.replaceChildren(...(texts || []).map((t) => element("li", t)));
 }
 
+const ENDED = "tensorfill app is no longer running. Start it again, and open the address that it prints.";
+
 async function ask(path, options) {
   let response;
   try {
     response = await fetch(path, { method: "POST", ...options });
   } catch {
-    throw { error: "the server does not answer: is tensorfill app still running?" };
+    throw { error: ENDED };
   }
   const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
   if (!response.ok) throw answer;
@@ -66,22 +76,27 @@ async function upload(chosen) {
   $("reading").hidden = false;
   $("reading").textContent = `Reading ${chosen.name}`;
   try {
-    looked(await ask(`files?name=${encodeURIComponent(chosen.name)}`, { body: chosen }));
+    const answer = await ask(`files?name=${encodeURIComponent(chosen.name)}`, { body: chosen });
+    if (!answer.error) await looked(answer);
+    else if (answer.columns) askColumns(answer);
+    else askVariable(answer);
   } catch (answer) {
-    if (answer.columns) askColumns(answer);
-    else problem(answer.error);
+    problem(answer.error);
   }
   $("reading").hidden = true;
 }
 
 function leave() {
   if (news) news.close();
+  if (drawing) drawing.abort();
   if (file) navigator.sendBeacon(place("close"));
   file = news = masked = sent = null;
+  dismissed = [];
+  remember();
 }
 
 function askColumns(answer) {
-  file = { key: answer.key };
+  file = { ...file, key: answer.key };
   problem(answer.error);
   $("dims").replaceChildren(...answer.columns.map((name, k) => {
     const label = element("label");
@@ -94,6 +109,15 @@ function askColumns(answer) {
   show("columns");
 }
 
+function askVariable(answer) {
+  file = { ...file, key: answer.key };
+  problem();
+  $("variable").replaceChildren(...answer.variables.map((name) => new Option(name, name)));
+  if (file.chosen && file.chosen.variable) $("variable").value = file.chosen.variable;
+  show("variables", "variable");
+}
+
+$("variables-form").addEventListener("submit", (event) => { event.preventDefault(); again({ variable: $("variable").value }); });
 $("columns-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   const dims = [...$("dims").querySelectorAll("input:checked")].map((box) => box.value);
@@ -106,31 +130,41 @@ $("as-matrix").addEventListener("click", () => again({}));
 async function again(given) {
   problem();
   try {
-    looked(await ask(place("look"), asJson(given)));
+    await looked(await ask(place("read"), asJson(given)));
   } catch (answer) {
     problem(answer.error);
+    if (file.chosen) $("missing").value = file.chosen.missing_value ?? "";
   }
 }
 
-const FIELDS = ["effort", "prior", "method", "rank", "seed"];
+const NUMBERS = ["rank", "seed", "horizon", "max_gap"];
+const FIELDS = ["effort", "prior", "method", "time", "fold", ...NUMBERS];
 
-function looked(answer) {
+async function looked(answer, work = { strokes: [], sent: null }) {
   file = { ...file, ...answer };
   masked = answer.mask;
-  sent = null;
+  sent = work.sent;
   $("look-title").textContent = file.name;
   $("look-lead").textContent = leadWords();
   showQuestions();
   fillList($("notes"), file.notes);
   fillList($("lines"), file.lines);
   showPeek();
+  $("strips").replaceChildren(...file.strips.map((name) => element("span", name)));
+  $("time-fields").hidden = file.paint;
+  if (file.paint) for (const name of ["horizon", "max_gap", "fold"]) $(name).value = "";
   const board = $("board");
   board.classList.toggle("flat", !file.paint);
-  $("given").src = place(`pictures/given.png?${Date.now()}`);
+  $("given").src = place(`pictures/${file.given}?${Date.now()}`);
   $("given").alt = file.paint ? `The picture ${file.name}` : `Known entries of ${file.name}, as colours; missing ones are grey`;
   $("paint-tools").hidden = $("canvas").hidden = !file.paint;
-  if (file.paint) paint.open(file.shape[1], file.shape[0]);
+  await $("given").decode().catch(() => {});
+  zoom.to(1);
+  $("width").max = Math.max(60, Math.round(Math.max(...file.shape.slice(0, 2)) / 8));
+  if (file.paint) paint.open(file.shape[1], file.shape[0], contrastingColour($("given")), work.strokes);
   $("missing").value = file.chosen.missing_value ?? "";
+  $("time").replaceChildren(new Option("the one with dates", ""), ...file.dims.map((name) => new Option(name, name)));
+  $("fold-hint").textContent = `${file.dims[0]}=24: every 24 steps; ${file.dims[0]}=day,hour: by dates`;
   showPainted();
   show("look", "look-title");
 }
@@ -155,20 +189,24 @@ function showFacts() {
 }
 
 function showQuestions() {
-  const boxes = file.questions.map((q) => {
+  const boxes = file.questions.filter((q) => !dismissed.includes(q.text)).map((q) => {
     const box = element("div", undefined, "question");
-    const yes = Object.assign(element("button", "Yes, missing"), { type: "button" });
+    const yes = Object.assign(element("button", "Yes"), { type: "button" });
+    const no = Object.assign(element("button", "No"), { type: "button" });
     yes.addEventListener("click", () => (q.mask ? sendMask({ query: `name=${q.mask}` }) : again({ ...file.chosen, ...q.set })));
-    box.append(element("span", q.text), yes);
+    no.addEventListener("click", () => { dismissed.push(q.text); remember(); showQuestions(); $("fill").focus(); });
+    box.append(element("span", q.text), yes, no);
     return box;
   });
-  if (file.columns.length > 2) {
+  const offer = (text, label, change) => {
     const box = element("div", undefined, "question");
-    const change = Object.assign(element("button", "Other columns"), { type: "button" });
-    change.addEventListener("click", () => askColumns({ key: file.key, columns: file.columns }));
-    box.append(element("span", `One row for each entry: ${file.read_as.dims.join(", ")} name it.`), change);
+    const button = Object.assign(element("button", label), { type: "button" });
+    button.addEventListener("click", change);
+    box.append(element("span", text), button);
     boxes.push(box);
-  }
+  };
+  if (file.columns.length > 2) offer(`One row for each entry: ${file.read_as.dims.join(", ")} name it.`, "Other columns", () => askColumns(file));
+  if (file.variables.length > 1) offer(`Variable: ${file.chosen.variable}, one of ${file.variables.length}.`, "Another variable", () => askVariable(file));
   $("questions").replaceChildren(...boxes);
 }
 
@@ -191,28 +229,46 @@ function showPeek() {
 }
 
 // --- masks -----------------------------------------------------------------------------------------------------------
-const paint = new Paint($("canvas"), $("ring"), showPainted);
+const zoom = new Zoom($("frame"), $("board"), showZoom);
+const paint = new Paint($("canvas"), $("ring"), zoom, showPainted);
+
+function showZoom() {
+  const near = zoom.factor > 1;
+  $("zoom-out").disabled = $("zoom-fit").disabled = !near;
+  $("hand").disabled = !near;
+  if (!near && paint.moving) tool("brush");
+}
+$("zoom-in").addEventListener("click", () => zoom.to(zoom.factor * 1.6));
+$("zoom-out").addEventListener("click", () => zoom.to(zoom.factor / 1.6));
+$("zoom-fit").addEventListener("click", () => zoom.to(1));
+
+function heatWords() {
+  const within = file.own_scales ? ` of its ${file.own_scales}` : "";
+  return `${file.shape.length > 2 ? "One slice, each" : "Each"} entry as a colour, from the lowest (dark) to the highest value (bright)${within}; missing ones are grey.`;
+}
 
 function showPainted() {
   if (!file) return;
+  remember();
   const share = file.paint ? paint.share() : 0;
   $("undo").disabled = $("clear").disabled = !paint.strokes.length;
   $("width").value = Math.round(paint.diameter);
-  $("painted").textContent = !file.paint ? `${file.shape.length > 2 ? "One slice, each" : "Each"} entry as a colour, from low (dark) to high (bright); missing ones are grey.` : share ? `${percent(share)} of the picture painted over` : file.missing ? "" : "Paint over what is to be replaced.";
+  $("painted").textContent = !file.paint ? heatWords() : share ? `${percent(share)} of the picture painted over` : file.missing ? "" : "Paint over what is to be replaced.";
   showFacts();
-  const gaps = file.missing > 0 || share > 0;
+  const gaps = file.missing > 0 || share > 0 || Number($("horizon").value) > 0;
   $("fill").disabled = !gaps;
-  $("fill-why").textContent = gaps ? "" : file.paint ? "Nothing is missing yet: paint over the picture" : "Nothing is missing: say which value means missing, or give a mask";
+  $("fill-why").textContent = gaps ? "" : file.paint ? "Nothing is missing yet: paint over the picture" : "Nothing is missing: say under More options which value means missing, or choose a mask";
 }
 
-$("brush").addEventListener("click", () => tool(false));
-$("eraser").addEventListener("click", () => tool(true));
-function tool(erasing) {
-  paint.erasing = erasing;
-  $("brush").setAttribute("aria-pressed", String(!erasing));
-  $("eraser").setAttribute("aria-pressed", String(erasing));
+const TOOLS = ["brush", "eraser", "hand"];
+for (const name of TOOLS) $(name).addEventListener("click", () => tool(name));
+function tool(chosen) {
+  paint.erasing = chosen === "eraser";
+  paint.moving = chosen === "hand";
+  $("canvas").classList.toggle("moving", paint.moving);
+  $("ring").hidden = true;
+  for (const name of TOOLS) $(name).setAttribute("aria-pressed", String(name === chosen));
 }
-$("width").max = 200;
 $("width").addEventListener("input", () => { paint.diameter = Number($("width").value); });
 $("undo").addEventListener("click", () => paint.undo());
 $("clear").addEventListener("click", () => paint.clear());
@@ -226,7 +282,7 @@ $("mask-file").addEventListener("change", () => {
 async function sendMask({ query, body }) {
   problem();
   try {
-    looked(await ask(place(`mask?${query}`), { body }));
+    await looked(await ask(place(`mask?${query}`), { body }));
   } catch (answer) {
     problem(answer.error);
   }
@@ -241,16 +297,19 @@ async function sendPainted() {
     : await ask(place("mask?name=painted.png&painted=1"), { body: await paint.mask() });
   masked = answer.mask;
   sent = now;
+  remember();
 }
 
 // --- run -------------------------------------------------------------------------------------------------------------
 $("missing").addEventListener("change", () => again({ ...file.chosen, missing_value: $("missing").value.trim() || null }));
 
+$("horizon").addEventListener("input", showPainted);
+
 $("run-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   problem();
   const given = Object.fromEntries(FIELDS.map((name) => [name, $(name).value]));
-  for (const name of ["rank", "seed"]) given[name] = given[name] === "" ? null : Number(given[name]);
+  for (const name of NUMBERS) given[name] = given[name] === "" ? null : Number(given[name]);
   given.error_bars = $("bars").checked;
   $("fill").disabled = true;
   try {
@@ -277,11 +336,10 @@ function watch() {
     if (status.state === "running") return progress(status);
     news.close();
     if (status.state === "done") return finished(status);
-    problem(status.sentence || "the run did not end well");
+    problem(status.sentence || "the run failed");
     showPainted();
     show("look", "look-title");
   };
-  news.onerror = () => { if (news.readyState === EventSource.CLOSED) { problem("the server does not answer: is tensorfill app still running?"); } };
 }
 
 // How much of the expected time is over; past it the bar creeps on without ever arriving.
@@ -296,13 +354,12 @@ function progress(status) {
   meter.setAttribute("aria-valuenow", share);
   meter.firstElementChild.style.width = share + "%";
   const words = [];
-  if (status.tried) words.push(`${plural(status.tried, "way", "ways")} of filling tried`);
+  if (status.tried) words.push(`${plural(status.tried, "method", "methods")} tried`);
   else if (status.iteration !== undefined) words.push(`Fit ${status.fit}, iteration ${status.iteration}`);
   if (typeof status.held_out === "number") words.push(`held-out error ${status.held_out.toPrecision(3)}`);
-  else if (status.tries && status.tries.length) words.push(`held-out error ${(100 * status.tries[0].error).toFixed(1)} % of the spread`);
+  else if (status.tries && status.tries.length) words.push(`held-out error ${(100 * status.tries[0].error).toFixed(1)} % of the standard deviation`);
   $("run-words").textContent = words.join(" · ") || "Starting";
-  const left = (status.expected || 0) - status.seconds;
-  $("run-clock").textContent = clock(status.seconds) + (left > 1 ? ` · about ${clock(left)} left` : "");
+  $("run-clock").textContent = clock(status.seconds) + (status.left > 2 ? ` · about ${clock(status.left)} left` : "");
   if (status.picture && $("now").dataset.number !== String(status.picture)) {
     $("now").dataset.number = status.picture;
     $("now").src = place(`pictures/now.jpg?${status.picture}`);
@@ -320,7 +377,7 @@ function showTries(tries) {
     const bar = element("i");
     bar.style.width = Math.min(100, (100 * t.error) / most) + "%";
     track.append(bar);
-    row.append(element("span", t.name), track, element("span", (100 * t.error).toFixed(1) + " %", "number"));
+    row.append(element("span", t.name), track, element("span", t.error < 9.995 ? `${(100 * t.error).toFixed(1)} %` : "> 999 %", "number"));
     return row;
   }));
 }
@@ -333,31 +390,28 @@ $("stop").addEventListener("click", async () => {
 
 // --- result ----------------------------------------------------------------------------------------------------------
 async function finished(status) {
-  $("format").replaceChildren();
   const stopped = status.stopped ? "Stopped. " : "";
   $("result-title").textContent = `${stopped}${plural(status.filled, status.unit, status.unit + "s")} filled in ${file.name}`;
   $("result-lead").textContent = `${status.quality} ${status.stopped ? "" : `It took ${status.seconds.toFixed(1)} s.`}`;
   fillList($("result-notes"), [...(status.good || status.stopped ? [] : [status.sentence]), ...status.notes]);
-  offerFormats(status.formats);
+  $("format").replaceChildren(...status.formats.map((f) => new Option(`${f.title.replace(/^an? /, "")} (${f.ending})`, f.name)));
   $("bars-file").hidden = !status.bars;
   $("mask-save").hidden = !status.mask;
   $("command").textContent = status.command;
   $("python").textContent = status.python;
-  $("same-note").textContent = (status.mask ? `Save the mask as ${status.mask} beside the file. ` : "") + (status.stopped ? "The command and the lines go on to the end, where you stopped." : "The command and the lines give the very same numbers.");
+  $("same-note").textContent = (status.mask ? `Save the mask as ${status.mask} beside the file. ` : "") + (status.stopped ? "These run to the end, past the point where you stopped." : "Both give exactly the same numbers.");
   $("details").replaceChildren(element("p", "Drawing the result …", "soft drawing"));
   show("result", "result-title");
-  const response = await fetch(place("details"));
-  if (!response.ok) return $("details").replaceChildren(element("p", "The result could not be drawn; it can be downloaded all the same.", "soft"));
-  $("details").innerHTML = await response.text(); // written by our own server, everything in it escaped
-  compare($("details"));
-  const more = await fetch(place("formats")); // which takes a while to find out
-  if (more.ok) offerFormats((await more.json()).formats);
-}
-
-function offerFormats(formats) {
-  const chosen = $("format").value;
-  $("format").replaceChildren(...formats.map((f) => new Option(`${f.title.replace(/^an? /, "")} (${f.ending})`, f.name)));
-  if (formats.some((f) => f.name === chosen)) $("format").value = chosen;
+  drawing = new AbortController();
+  const { signal } = drawing;
+  try {
+    const response = await fetch(place("details"), { signal });
+    if (!response.ok) throw new Error("refused");
+    $("details").innerHTML = await response.text(); // written by our own server, everything in it escaped
+    compare($("details"));
+  } catch {
+    if (!signal.aborted) $("details").replaceChildren(element("p", "The result could not be drawn; it can be downloaded all the same.", "soft"));
+  }
 }
 
 function download(what) {
@@ -371,7 +425,7 @@ function download(what) {
     });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  }).catch((answer) => problem(answer.error || "the server does not answer: is tensorfill app still running?"));
+  }).catch((answer) => problem(answer.error || ENDED));
 }
 
 $("download-form").addEventListener("submit", (event) => { event.preventDefault(); download($("format").value); });
@@ -401,11 +455,47 @@ window.addEventListener("drop", (event) => {
   $("drop").classList.remove("over");
   upload(event.dataTransfer.files[0]);
 });
-window.addEventListener("pagehide", leave);
+window.addEventListener("pagehide", () => { if (file) navigator.sendBeacon(place("leave")); });
+window.addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.key !== "z" || $("look").hidden || event.target.matches("input, select")) return;
+  event.preventDefault();
+  paint.undo();
+});
 
 async function offer() {
   const { priors, methods } = await (await fetch("choices")).json();
   $("prior").append(...priors.map(([name, words]) => new Option(`${name}: ${words}`, name)));
-  $("method").replaceChildren(...methods.map(([name, words]) => new Option(name === "auto" ? "auto: by trying" : `${name}: ${words}`, name)));
+  $("method").replaceChildren(...methods.map(([name, words]) => new Option(name === "auto" ? "automatic" : `${name}: ${words}`, name)));
+}
+
+// Is the server still there, and the file? The server learns in turn that this page is.
+async function checkServer() {
+  let answer;
+  try {
+    const response = await fetch(`alive?key=${file ? file.key : ""}`);
+    answer = response.ok ? await response.json() : null;
+  } catch { answer = null; }
+  if (!answer) return problem(ENDED);
+  if ($("problem").textContent === ENDED) problem();
+  if (answer.open || !file) return;
+  file = null;
+  leave();
+  show("start");
+  problem("the file was closed, because nobody used it for long or others needed the room; open it again.");
+}
+setInterval(checkServer, 1500);
+
+async function resume() {
+  const work = JSON.parse(sessionStorage.getItem("work") || "null");
+  if (!work) return;
+  const response = await fetch(`files/${work.key}`);
+  if (!response.ok) return;
+  const { file: was, status } = await response.json();
+  if (!was.key || file) return; // it was never read, or another one was opened meanwhile
+  dismissed = work.dismissed;
+  await looked(was, work);
+  if (status.state === "running") watch();
+  if (status.state === "done") await finished(status);
 }
 offer();
+resume();

@@ -1,17 +1,73 @@
 "use strict";
 // Painting what is missing over a picture: the strokes are drawn at the picture's own size, whatever it is shown at.
+const COLOURS = [[224, 117, 45], [0, 190, 215], [226, 40, 190], [120, 210, 0]];
+
+// The colour that is furthest from nearly all pixels of the picture.
+function contrastingColour(image) {
+  const small = Object.assign(document.createElement("canvas"), { width: 32, height: 32 });
+  const pen = small.getContext("2d");
+  pen.drawImage(image, 0, 0, 32, 32);
+  const px = pen.getImageData(0, 0, 32, 32).data;
+  const nearest = ([r, g, b]) => {
+    const far = [];
+    for (let i = 0; i < px.length; i += 4) far.push((px[i] - r) ** 2 + (px[i + 1] - g) ** 2 + (px[i + 2] - b) ** 2);
+    return far.sort((one, other) => one - other)[Math.floor(far.length / 20)];
+  };
+  return COLOURS.reduce((best, colour) => (nearest(colour) > 1.2 * nearest(best) ? colour : best));
+}
+
+// Zoom and pan: the board grows inside its frame, which scrolls.
+class Zoom {
+  constructor(frame, board, changed) {
+    Object.assign(this, { frame, board, changed, factor: 1 });
+    frame.addEventListener("wheel", (e) => {
+      if (!e.ctrlKey && !e.metaKey) return;
+      e.preventDefault();
+      this.to(this.factor * Math.exp(-e.deltaY / 300), e);
+    }, { passive: false });
+  }
+
+  // The place under the pointer, or else the middle, stays where it is.
+  to(factor, at) {
+    const { frame, board } = this;
+    const box = frame.getBoundingClientRect();
+    const x = at ? at.clientX - box.left : frame.clientWidth / 2;
+    const y = at ? at.clientY - box.top : frame.clientHeight / 2;
+    const share = [(frame.scrollLeft + x) / board.clientWidth, (frame.scrollTop + y) / board.clientHeight];
+    const fit = board.clientWidth / this.factor;
+    const natural = board.querySelector("img").naturalWidth;
+    this.factor = Math.min(Math.max(factor, 1), Math.max(4, (8 * natural) / fit));
+    if (this.factor < 1.01) this.factor = 1;
+    board.classList.toggle("zoomed", this.factor > 1);
+    board.classList.toggle("close", this.factor * fit > 2 * natural);
+    board.style.width = this.factor > 1 ? `${this.factor * fit}px` : "";
+    frame.scrollTo(share[0] * board.clientWidth - x, share[1] * board.clientHeight - y);
+    this.changed();
+  }
+
+  pan(event) { this.frame.scrollBy({ left: -event.movementX, top: -event.movementY, behavior: "instant" }); }
+}
+
 class Paint {
-  constructor(canvas, ring, changed) {
-    this.canvas = canvas;
-    this.ring = ring;
-    this.changed = changed;
+  constructor(canvas, ring, zoom, changed) {
+    Object.assign(this, { canvas, ring, zoom, changed });
     this.pen = canvas.getContext("2d", { willReadFrequently: true });
-    this.erasing = false;
+    this.erasing = this.moving = false;
     this.diameter = 24;
+    this.colour = COLOURS[0];
     this.strokes = [];
     this.at = null;
-    canvas.addEventListener("pointerdown", (e) => { canvas.setPointerCapture(e.pointerId); this.begin(this.place(e)); });
-    canvas.addEventListener("pointermove", (e) => { this.point(this.place(e)); if (this.stroke) this.extend(this.at); });
+    canvas.addEventListener("pointerdown", (e) => {
+      canvas.setPointerCapture(e.pointerId);
+      if (this.moving || e.button === 1) e.preventDefault();
+      else this.begin(this.place(e));
+    });
+    canvas.addEventListener("pointermove", (e) => {
+      if (e.buttons && !this.stroke) return this.zoom.pan(e);
+      if (this.moving) return;
+      this.point(this.place(e));
+      if (this.stroke) this.extend(this.at);
+    });
     canvas.addEventListener("pointerup", () => this.end());
     canvas.addEventListener("pointercancel", () => this.end());
     canvas.addEventListener("pointerleave", () => { if (!this.stroke) this.ring.hidden = true; });
@@ -19,16 +75,17 @@ class Paint {
     canvas.addEventListener("blur", () => { this.ring.hidden = true; });
   }
 
-  open(width, height) {
+  open(width, height, colour, strokes) {
     this.canvas.width = width;
     this.canvas.height = height;
-    this.strokes = [];
+    this.colour = colour;
+    this.strokes = strokes;
     this.at = null;
     this.diameter = Math.max(6, Math.round(Math.max(width, height) / 28));
     this.redraw();
   }
 
-  get empty() { return !this.strokes.some((s) => !s.erase); }
+  get empty() { return !this.strokes.slice(this.strokes.findLastIndex((s) => s.clear) + 1).some((s) => !s.erase); }
   get scale() { return this.canvas.width / (this.canvas.clientWidth || 1); }
 
   place(event) {
@@ -63,8 +120,9 @@ class Paint {
 
   draw(stroke) {
     const pen = this.pen;
+    if (stroke.clear) return pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
     pen.globalCompositeOperation = stroke.erase ? "destination-out" : "source-over";
-    pen.strokeStyle = pen.fillStyle = "rgb(224, 117, 45)";
+    pen.strokeStyle = pen.fillStyle = `rgb(${this.colour.join(" ")})`;
     pen.lineCap = pen.lineJoin = "round";
     pen.lineWidth = stroke.width;
     pen.beginPath();
@@ -81,7 +139,7 @@ class Paint {
   }
 
   undo() { this.strokes.pop(); this.redraw(); }
-  clear() { this.strokes = []; this.redraw(); }
+  clear() { this.strokes.push({ clear: true }); this.redraw(); }
 
   // Arrow keys move the brush by half its width, with Shift by one pixel; space paints there.
   key(event) {
@@ -91,6 +149,7 @@ class Paint {
     if (moves[event.key]) {
       const [dx, dy] = moves[event.key];
       this.point({ x: Math.min(Math.max(at.x + dx, 0), this.canvas.width), y: Math.min(Math.max(at.y + dy, 0), this.canvas.height) });
+      this.ring.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
     } else if (event.key === " " || event.key === "Enter") {
       this.begin(at);
       this.end();

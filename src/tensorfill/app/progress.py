@@ -1,0 +1,109 @@
+"""A run as it goes, for the page: where it is, how well it does on held-out entries, what the picture looks like."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.app.timeleft import TimeLeft
+from tensorfill.data.observations import Observations
+from tensorfill.models.cp import CP
+from tensorfill.result.record import History
+from tensorfill.show.view import observed_range, picture_axes, to_rgb
+
+Array = NDArray[Any]
+
+EVERY = 0.5  # seconds between two pictures: drawing one takes a tenth of that
+SIDE = 720  # pixels of a picture on the page
+BEAT = 0.5  # seconds between two messages in any case
+QUIET = 0.1  # seconds between two messages
+
+
+class Progress:
+    """A callback for `complete` that tells the page; as a context it also tells the time left while a fit is silent."""
+
+    def __init__(self, send: Callable[..., None], obs: Observations, folder: Path, left: TimeLeft) -> None:
+        self.send, self.obs, self.folder, self.left = send, obs, folder, left
+        self.axes = picture_axes(obs)
+        self.fits, self.pictures = 0, 0
+        self.tries: list[dict[str, Any]] = []
+        self.told = self.drawn = -math.inf
+        self._over = threading.Event()
+
+    def __enter__(self) -> Progress:
+        threading.Thread(target=self._beat, daemon=True).start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._over.set()
+
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT):
+            self.tell()
+
+    def __call__(self, state: Any, history: History) -> None:
+        """After every iteration of any fit."""
+        row, now = history.rows[-1], time.monotonic()
+        self.fits += row.iteration == 0
+        if now - self.told >= QUIET:
+            self.told = now
+            held_out = row.held_out if math.isfinite(row.held_out) else None
+            self.tell(iteration=row.iteration, fit=self.fits, held_out=held_out)
+        if self.axes in ("HW", "HWC") and now - self.drawn >= EVERY:
+            X = current(state, self.obs.shape)
+            if X is not None:
+                self.draw(X)
+            self.drawn = time.monotonic()
+
+    def tried(self, name: str, error: float, share: float) -> None:
+        """After every candidate of a contest: its error in spreads of the data, and the part of the time used up."""
+        if math.isfinite(error):
+            self.tries.append({"name": name, "error": round(error, 5)})
+            self.tries.sort(key=lambda row: row["error"])
+        self.left.tried(share)
+        self.tell(tries=self.tries[:8], tried=len(self.tries), contest=round(share, 3))
+
+    def tell(self, **news: Any) -> None:
+        total, left = self.left.seconds()
+        news |= {} if total is None else {"expected": round(total, 1)}
+        self.send("progress", left=None if left is None else round(left, 1), **news)
+
+    def draw(self, X: Array) -> None:
+        """The picture as it is now, known pixels as they are."""
+        step = -(-max(X.shape[:2]) // SIDE)
+        small = np.array(X[::step, ::step], dtype=np.float64)
+        known = self.obs.mask[::step, ::step]
+        small[known] = self.obs.dense(fill=0.0)[::step, ::step][known]
+        save_picture(to_rgb(small, observed_range(self.obs)), self.folder / "now.jpg", quality=85)
+        self.pictures += 1
+        self.tell(picture=self.pictures)
+
+
+def current(state: Any, shape: tuple[int, ...]) -> Array | None:
+    """The tensor that a state of some solver stands for, where it can be seen from the state alone: an array of the
+    full shape (array methods, passes of self-similarity), or factors.
+    """
+    X = state.arrays.get("X")
+    if X is not None and X.shape == shape:
+        return X
+    factors = state.factors
+    if len(factors) == len(shape) and all(len(A) == n for A, n in zip(factors, shape, strict=True)):
+        return CP(factors).full()
+    return None
+
+
+def save_picture(rgb: NDArray[np.uint8], path: Path, **options: Any) -> None:
+    """Whole or not at all: the server may be reading the one before."""
+    from PIL import Image
+
+    new = path.with_name(f"new-{path.name}")
+    Image.fromarray(rgb).save(new, **options)
+    os.replace(new, path)

@@ -1,0 +1,323 @@
+"""The work of a worker process on its file: read it, mask it, fill the gaps, draw the result, write it."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tensorfill.api import complete
+from tensorfill.app import describe
+from tensorfill.app.formats import list_formats
+from tensorfill.app.mixedtable import describe_table, table_formats, table_python
+from tensorfill.app.openfile import OpenFile
+from tensorfill.app.options import LEVEL, Options, command, in_page_words, python, stem
+from tensorfill.app.progress import Progress, save_picture
+from tensorfill.app.timeleft import TimeLeft, plan_seconds, rough_seconds
+from tensorfill.data.observations import DENSE_LIMIT, DataWarning
+from tensorfill.io.files import (
+    FORMATS,
+    FileError,
+    FileWarning,
+    Loaded,
+    columns_of,
+    long_columns,
+    read,
+    read_mask,
+    write,
+)
+from tensorfill.io.mixed import MixedTable
+from tensorfill.io.observe import observe
+from tensorfill.io.timeplan import TimePlan, plan_time
+from tensorfill.result.answer import Filled
+from tensorfill.result.completion import Completion
+from tensorfill.result.outputs import write_bars
+from tensorfill.result.record import History, Status
+from tensorfill.show.leaderboard import leaderboard
+from tensorfill.show.summary import quality
+from tensorfill.show.view import observed_range
+from tensorfill.terminal import BAD_DATA, UserError, noting
+
+
+class Workspace:
+    """One file at a time: read it, mask it, fill it, write the answer."""
+
+    def __init__(self, send: Callable[..., None]) -> None:
+        self.send = send
+        self.path = self.folder = Path()
+        self.variables: list[str] = []  # to choose from, where the file has several
+        self.file: OpenFile | None = None
+        self.options = Options()
+        self.notes: list[str] = []
+        self.plan: TimePlan | None = None
+        self.table: MixedTable | None = None  # what is filled, where it is more than numbers
+        self.done: Completion | None = None
+
+    def warm_up(self) -> None:
+        """Import now what the first run would wait for."""
+        for name in ("numba", "matplotlib.figure", "scipy.ndimage", "tensorfill.show.report"):
+            importlib.import_module(name)
+        list_formats(np.zeros((2, 2)), Loaded("npy", (2, 2), np.dtype(float), values=np.zeros((2, 2))), "npy")
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def plain(self, sentence: str) -> str:
+        """The sentence without the folder in which the server keeps the file, in words of the page."""
+        return in_page_words(sentence.replace(f"{self.path.parent}{os.sep}", ""))
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def open(self, path: str, folder: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Read the file and describe it; without options, guess the columns of a long table."""
+        self.path, self.folder = Path(path), Path(folder)
+        options = Options.of(given or {})
+        with noting(FileWarning, DataWarning) as notes:
+            loaded, options = self._read_guessing() if given is None else (read(path, **options.reading), options)
+        return self._use(options, loaded, loaded, [*loaded.notes, *notes])
+
+    def _read_guessing(self) -> tuple[Loaded, Options]:
+        """Read a table as a matrix; in long form where it is none, or where only that form has absent entries."""
+        try:
+            matrix = read(self.path)
+        except FileError:
+            table = self._read_long()
+            if table is None:
+                raise
+            return table
+        table = self._read_long() if _is_full(matrix) else None
+        return (matrix, Options()) if table is None or _is_full(table[0]) else table
+
+    def _read_long(self) -> tuple[Loaded, Options] | None:
+        """Read a table with one row for each entry, if its columns can be told apart."""
+        columns = long_columns(self.path)
+        if columns is None:
+            return None
+        options = Options(dims=columns[0], value=columns[1])
+        try:
+            return read(self.path, **options.reading), options
+        except FileError:
+            return None
+
+    def hints(self, error: UserError) -> dict[str, Any]:
+        """What helps to read a file that could not be: the names of its columns, or of its variables."""
+        if self.file is not None or not self.name:
+            return {}
+        if isinstance(error.__cause__, FileError) and error.__cause__.variables:
+            self.variables = error.__cause__.variables
+            return {"variables": self.variables}
+        try:
+            names = list(columns_of(self.path))
+        except FileError:
+            return {}
+        return {"columns": names} if len(names) > 2 else {}
+
+    def mask(self, path: str | None = None, name: str | None = None, painted: bool = False) -> dict[str, Any]:
+        """Use a mask, or none."""
+        file = self._open()
+        loaded = file.whole
+        if path is None:
+            return self._use(file.options, loaded, loaded, [*loaded.notes])
+        with noting(FileWarning) as notes:
+            loaded = loaded.with_mask(read_mask(path, loaded.shape))
+        if not loaded.observed().any():
+            msg = f"the mask leaves no known entry of {self.name}: white must mean known, black missing."
+            raise UserError(msg, BAD_DATA)
+        name = f"{stem(self.name)}-mask{Path(path).suffix}" if painted else name
+        return self._use(file.options, file.whole, loaded, [*loaded.notes, *notes], Path(path), name)
+
+    def mask_colour(self, colour: int) -> dict[str, Any]:
+        """Take the pixels of this colour as missing."""
+        path = self.folder / f"colour-{colour}.png"
+        describe.write_colour_mask(self._open().whole, colour, path)
+        return self.mask(str(path), painted=True)
+
+    def _open(self) -> OpenFile:
+        if self.file is None:
+            msg = "no file is open here yet; open one first."
+            raise UserError(msg, BAD_DATA)
+        return self.file
+
+    def _use(
+        self,
+        options: Options,
+        whole: Loaded,
+        loaded: Loaded,
+        notes: list[str],
+        mask_file: Path | None = None,
+        mask_name: str | None = None,
+    ) -> dict[str, Any]:
+        """Take these data from now on, and describe them."""
+        table = MixedTable.find(str(self.path)) if mask_file is None and not options.reading else None
+        file = OpenFile(options, whole, loaded, mask_file, mask_name, table)
+        with noting(DataWarning) as more:
+            described = describe.describe_file(self.name, loaded, file.sample, file.facts, options)
+        if describe.paintable(loaded):
+            rgb = describe.draw_photograph(loaded, observed_range(file.sample))
+        else:
+            rgb = describe.draw_heat_map(file.obs)
+        save_picture(rgb, self.folder / described["given"])
+        if table is not None:  # which is more than its columns of numbers
+            described |= describe_table(table)
+            notes, more = [], []
+        self.file, self.options, self.done = file, options, None
+        self.notes = list(dict.fromkeys([*notes, *more]))
+        return {**described, "variables": self.variables, "notes": self.notes, "mask": mask_name}
+
+    # --- the fit ------------------------------------------------------------------------------------------------
+
+    def check(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Check that there is something to fill, and that the options make sense."""
+        file = self._open()
+        options = file.options.with_fit(given)
+        table = None if options.about_time or options.error_bars else file.table
+        with noting(DataWarning) as more:
+            if table is None:
+                plan = plan_time(file.loaded, file.obs, **options.about_time)
+            else:
+                plan = TimePlan(observe(table.frame), dataclasses.replace(file.loaded, labels=None), {})
+        obs = plan.obs
+        if obs.nnz == obs.size:
+            paint = describe.paintable(file.whole)
+            do = "Paint over what is to be replaced, or choose" if paint else "Say which value means missing, or choose"
+            msg = f"{self.name} has no missing entry: nothing to fill. {do} a mask."
+            raise UserError(msg, BAD_DATA)
+        if obs.size > DENSE_LIMIT:
+            msg = f"{self.name} has {obs.size:.2g} entries, too many for a page; use the command line with --at."
+            raise UserError(msg, BAD_DATA)
+        self.options, self.plan, self.table, self.done = options, plan, table, None
+        self._note(more)
+        planned = self._plan_seconds()
+        expected = rough_seconds(file.facts, options.effort) if planned is None else planned
+        return {"expected": round(expected, 1)}
+
+    def _note(self, notes: list[str]) -> None:
+        self.notes = list(dict.fromkeys([*self.notes, *notes]))
+
+    def _plan_seconds(self) -> float | None:
+        """Seconds of the one fit of a picture; error bars take a second run."""
+        planned = plan_seconds(self._open().facts, self.options.effort) if self.options.method == "auto" else None
+        return None if planned is None else planned * (2 if self.options.error_bars else 1)
+
+    def fit(self) -> None:
+        """Do the run; a stop leaves the best so far."""
+        assert self.plan is not None
+        left = TimeLeft(self._plan_seconds(), runs=2 if self.options.error_bars else 1)
+        progress = Progress(self.send, self.plan.obs, self.folder, left)
+        with noting(DataWarning) as more, progress:
+            settings = self.options.fitting | self.plan.settings
+            data = self._open().obs if self.table is None else self.table.frame
+            self.done = complete(data, callback=progress, **settings)
+        self._note(more)
+
+    def fit_means(self) -> None:
+        """Fill with the means, which takes no time: the run was stopped before there was any model."""
+        if self.done is None:
+            assert self.plan is not None
+            obs = self.plan.obs
+            self.done = Completion(obs, "means", Status.INTERRUPTED, History(), Filled(describe.slice_means(obs)))
+
+    # --- the answer ---------------------------------------------------------------------------------------------
+
+    def _finish(self) -> tuple[Completion, Loaded]:
+        """The answer, and the form in which it is written."""
+        if self.done is None or self.plan is None:
+            msg = "there is no answer yet; fill the gaps first."
+            raise UserError(msg, BAD_DATA)
+        return self.done, self.plan.output
+
+    def _commands(self, out: str) -> tuple[str, str]:
+        """The command and the lines of Python that give the same answer."""
+        file = self._open()
+        given = self.options, self.name, out, file.mask_name
+        if self.table is not None:
+            return command(*given), table_python(self.options, self.name, out)
+        return command(*given), python(*given)
+
+    def summary(self) -> dict[str, Any]:
+        """What the page shows first of the answer."""
+        done, output = self._finish()
+        file = self._open()
+        if self.table is None:
+            formats = list_formats(np.asarray(done), output, file.loaded.format)
+        else:
+            formats = table_formats(self.name)
+        out = f"{stem(self.name)}-filled{formats[0]['ending']}"
+        gaps = ~done.observations.mask if self.table is None else self.table.frame.isna().to_numpy()
+        photo = describe.paintable(output)
+        in_shell, in_python = self._commands(out)
+        return {
+            "sentence": done.status.sentence,
+            "stopped": done.status is Status.INTERRUPTED,
+            "good": done.status.ok,
+            "quality": quality(done),
+            "filled": int(gaps.reshape(*gaps.shape[:2], -1).any(axis=2).sum() if photo else gaps.sum()),
+            "unit": "pixel" if photo else "gap",
+            "formats": formats,
+            "command": in_shell,
+            "python": in_python,
+            "mask": file.mask_name,
+            "bars": done.bars is not None,
+            "leaders": [list(row) for row in leaderboard(done)][:3],
+            "notes": self.notes,
+        }
+
+    def details(self) -> dict[str, Any]:
+        """Draw and explain the result: a piece of HTML in a file."""
+        done, output = self._finish()
+        path = self.folder / "details.html"
+        path.write_text(describe.details(done, output), "utf-8")
+        return {"path": str(path)}
+
+    def write(self, what: str, folder: str) -> dict[str, Any]:
+        """Write a file to download."""
+        room = Path(folder)
+        name = self._write_mask(room) if what == "mask" else self._write_answer(what, room)
+        return {"path": str(room / name), "name": name}
+
+    def _write_mask(self, folder: Path) -> str:
+        file = self._open()
+        if file.mask_file is None or file.mask_name is None:
+            msg = "there is no mask to download; paint or choose one first."
+            raise UserError(msg, BAD_DATA)
+        shutil.copyfile(file.mask_file, folder / file.mask_name)
+        return file.mask_name
+
+    def _write_answer(self, what: str, folder: Path) -> str:
+        done, output = self._finish()
+        if what == "report":
+            from tensorfill.show.report import write_report
+
+            name = f"{stem(self.name)}-report.html"
+            how, _ = self._commands(f"{stem(self.name)}-filled")
+            write_report(done, folder / name, command=how, title=self.name, labels=output.labels, notes=self.notes)
+        elif what == "error-bars":
+            if done.bars is None:
+                msg = f'this run has no error bars; tick "Error bars" ({LEVEL:.0%} intervals) and run again.'
+                raise UserError(msg, BAD_DATA)
+            name = f"{stem(self.name)}-error-bars.npy"
+            write_bars(str(folder / name), done, output)
+        else:
+            kind = FORMATS[what]
+            name = f"{stem(self.name)}-filled{kind.endings[0]}"
+            if self.table is None:
+                write(folder / name, np.asarray(done), output, format=kind.name)
+            else:
+                self.table.write(str(folder / name), done.completed)
+            if (folder / name).is_dir():  # Zarr: a directory, which a browser can have only as an archive
+                shutil.make_archive(str(folder / name), "zip", folder, name)
+                shutil.rmtree(folder / name)
+                name += ".zip"
+        return name
+
+
+def _is_full(loaded: Loaded) -> bool:
+    """Is every entry known?"""
+    return int(loaded.observed().sum()) == loaded.size

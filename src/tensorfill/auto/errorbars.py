@@ -1,0 +1,203 @@
+"""Error bars for any method: how far off it was on entries set aside, and so how far off it may be elsewhere.
+
+Split conformal prediction. A part of the observed entries is hidden, in the way in which others are missing, from a
+run of its own. What that run gets wrong there is compared with a scale, a guess of how large the error is at each
+entry. The guess may be poor: the quantile of error over scale makes the intervals hold as often as they say. A better
+guess makes them narrow where they can be.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.facts import CHANNELS, smooth_modes
+from tensorfill.data.gaps import has_clustered_gaps
+from tensorfill.data.holdout import split_like_gaps
+from tensorfill.data.observations import Observations
+from tensorfill.methods.base import Method, Run
+from tensorfill.methods.defaults import default_held_out
+from tensorfill.models.cp import CP
+from tensorfill.models.init import initial_factors
+from tensorfill.models.unseen import distance_to_seen
+from tensorfill.numerical.positive import Gamma
+from tensorfill.problem import DataWarning, Problem
+from tensorfill.result.answer import factors_of
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Bars, Status
+
+Array = NDArray[Any]
+
+FEWEST = 100  # observed entries below which a fifth of them says nothing
+WINDOW = 3  # pixels over which the activity of a field is taken
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """Absolute errors of a run on entries set aside, by their unit: `where` (k, N), `size` (k,)."""
+
+    shape: tuple[int, ...]
+    where: Array
+    size: Array
+
+    def part(self, keep: Array) -> Errors:
+        return replace(self, where=self.where[keep], size=self.size[keep])
+
+
+def complete_with_bars(obs: Observations, method: Method, run: Run, level: float) -> Completion:
+    """The method's completion, with bars that hold `level` of the unknown entries. Two runs share the time given."""
+    if not 0 < level < 1:
+        msg = f"error_bars must lie between 0 and 1, like 0.9; got {level!r}."
+        raise ValueError(msg)
+    if obs.nnz < FEWEST:
+        msg = f"error bars need at least {FEWEST} observed entries, to hold some out; got {obs.nnz}."
+        raise ValueError(msg)
+    obs.refuse_huge("error bars")
+    whole, began = run, time.monotonic()
+    run = replace(run, seconds=None if run.seconds is None else run.seconds / 2)
+    training, validation = split_like_gaps(obs, default_held_out(obs), np.random.default_rng([run.seed, 7]))
+    if np.ceil(level * (validation.nnz + 1)) > validation.nnz:
+        msg = (
+            f"error bars of {level:.6g} need more than the {validation.nnz} entries that can be held out; ask for less."
+        )
+        raise ValueError(msg)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were set aside
+        trial = method.fit(training, replace(run, checkpoint=run.section("bars")))
+    if trial.status in (Status.INTERRUPTED, Status.CALLBACK):
+        return replace(trial, observations=obs)
+    done = trial
+    try:
+        unit = unit_of(trial)
+        at = tuple(validation.indices.T)
+        off = np.abs(np.asarray(trial.at(validation.indices), dtype=np.float64) - validation.values)
+        done = method.fit(obs, whole.rest(began))
+        half = half_widths(Errors(obs.shape, validation.indices, off / unit[at]), trial, level, run.seed) * unit
+    except KeyboardInterrupt:  # whoever has waited for the answer gets it
+        return replace(done, observations=obs, status=Status.INTERRUPTED)
+    half[obs.mask] = 0.0
+    return replace(done, bars=Bars(level, half), error=float(np.sqrt(np.mean((off / unit_of(done)[at]) ** 2))))
+
+
+def unit_of(done: Completion) -> Array:
+    """What errors are measured by, full shape: 1, or the spread of the slice where slices have units of their own."""
+    obs, units = done.observations, done.error_units
+    if units is None:
+        return np.broadcast_to(1.0, obs.shape)
+    along = [-1 if n == units.mode else 1 for n in range(obs.ndim)]
+    return np.broadcast_to(np.reshape(units.scale, along), obs.shape)
+
+
+def half_widths(errors: Errors, trial: Completion, level: float, seed: int) -> Array:
+    """Of intervals that hold `level` of entries like those of `errors`: full shape."""
+    count = len(errors.size)
+    halves = np.random.default_rng([seed, 8]).permutation(count) % 2 == 0
+    guesses = [foretold(base, errors, trial, halves) for base in BASES]
+    best = min((g for g in guesses if g is not None), key=lambda g: g.surprise)
+    rank = int(np.ceil(level * (count + 1)))  # the entry to come counts as one of them
+    return np.sort(best.ratios)[rank - 1] * best.scale
+
+
+# --- guesses of the scale ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """A scale, and how it did."""
+
+    scale: Array  # full shape, > 0
+    ratios: Array  # |error| / scale, the scale fitted to the other half of the errors: (k,)
+    surprise: float  # mean of log scale + ratio: how badly the scale foretells the errors of the other half
+
+
+def foretold(
+    make: Callable[[Completion], Array | None], errors: Errors, trial: Completion, halves: Array
+) -> Guess | None:
+    """The guess that `make` begins, each half of the errors foretold by the other; None where it does not apply."""
+    base = make(trial)
+    if base is None:
+        return None
+    floor = max(1e-3 * float(errors.size.mean()), np.finfo(np.float64).tiny)
+    ratios = np.empty(len(errors.size))
+    surprise = np.empty(len(errors.size))
+    for half in (halves, ~halves):
+        scale = effects(errors.part(half), base)[tuple(errors.where[~half].T)]
+        scale = np.maximum(scale, floor)
+        ratios[~half] = errors.size[~half] / scale
+        surprise[~half] = np.log(scale) + ratios[~half]
+    return Guess(np.maximum(effects(errors, base), floor), ratios, float(surprise.mean()))
+
+
+def effects(errors: Errors, base: Array) -> Array:
+    """The base times one number per slice of every mode, as the errors have it: full shape."""
+    relative = errors.size / base[tuple(errors.where.T)]
+    relative = np.minimum(relative, np.quantile(relative, 0.95))  # a few large errors must not speak for a slice
+    level = float(relative.mean()) or 1.0
+    obs = Observations.from_coo(errors.where, np.maximum(relative, 1e-3 * level), errors.shape)
+    problem = Problem(obs, rank=1, prior=Gamma(), quiet=True)
+    return base * CP(initial_factors(problem, "means", np.random.default_rng(0), noise=0.0)).full()
+
+
+def _flat(trial: Completion) -> Array:
+    """Errors of one size, but for the slices."""
+    return np.ones(trial.observations.shape)
+
+
+def _prior(trial: Completion) -> Array | None:
+    """As wide as the numerical prior is at the model's value: larger counts scatter more."""
+    found = factors_of(trial.answer)
+    if found is None or found.units is not None or not found.prior.has("quantile"):
+        return None
+    x = found.model.full().astype(np.float64)
+    width = found.prior.quantile(x, 0.84) - found.prior.quantile(x, 0.16)
+    typical = float(np.median(width[width > 0])) if (width > 0).any() else 1.0
+    return np.maximum(width, 0.1 * typical)
+
+
+def _activity(trial: Completion) -> Array | None:
+    """As large as the estimate varies nearby: edges are harder than walls."""
+    from scipy.ndimage import uniform_filter
+
+    modes = smooth_modes(trial.observations)[:2]
+    if len(modes) < 2:
+        return None
+    X = np.asarray(trial.full, dtype=np.float64) / unit_of(trial)
+    size = tuple(WINDOW if n in modes else 1 for n in range(X.ndim))
+    mean = uniform_filter(X, size)
+    activity = np.sqrt(np.maximum(uniform_filter(X * X, size) - mean * mean, 0.0))
+    return activity + (0.5 * float(np.median(activity)) or 1.0)
+
+
+def _distance(trial: Completion) -> Array | None:
+    """As far as the next known entry is, where gaps are clustered: the middle of a cloud is harder than its rim."""
+    from scipy.ndimage import distance_transform_edt
+
+    obs = trial.observations
+    if not has_clustered_gaps(obs):
+        return None
+    long = [length > CHANNELS for length in obs.shape]  # along colours and the like nothing is near or far
+    distance = distance_transform_edt(~obs.mask, sampling=[1.0 if yes else 1e-3 for yes in long])
+    return np.maximum(distance, 1.0)
+
+
+def _unseen(times: float, trial: Completion) -> Array | None:
+    """Larger where the whole slice was never seen, and more so further from those that were."""
+    obs = trial.observations
+    scale = np.ones(obs.shape)
+    for n in {n for n, _ in obs.empty_slices()}:
+        along = [-1 if m == n else 1 for m in range(obs.ndim)]
+        scale = np.maximum(scale, 1 + times * np.sqrt(distance_to_seen(obs, n)).reshape(along))
+    return scale if scale.max() > 1 else None
+
+
+BASES: tuple[Callable[[Completion], Array | None], ...] = (
+    *(_flat, _prior, _activity, _distance),
+    *(partial(_unseen, times) for times in (1.0, 3.0, 10.0, 30.0)),
+)

@@ -1,0 +1,54 @@
+"""Where nothing may be held out: the method that most likely suits the data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar, cast
+
+from tensorfill.auto.settings import AutoSettings
+from tensorfill.data.facts import Facts
+from tensorfill.data.observations import Observations
+from tensorfill.methods.base import METHODS, Method
+from tensorfill.methods.bayes import Bayes
+from tensorfill.methods.defaults import default_rank, prior_for
+from tensorfill.methods.image.field import Field
+from tensorfill.methods.lowrank.low_rank import LowRank
+from tensorfill.methods.tabular.means import Means
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.transforms import Standardised
+
+M = TypeVar("M", bound=Method)
+
+FEWEST = 8  # with fewer observations nothing can be held out, and the answer is the means
+
+
+def without_contest(obs: Observations, facts: Facts, given: AutoSettings) -> Method | None:
+    """The method to run with held_out=0 or for fewer than FEWEST observations; None for a contest."""
+    if obs.nnz < FEWEST and given.rank is None:
+        return Means()
+    if given.held_out != 0 and obs.nnz >= FEWEST:
+        return None
+    field = _allowed(given, Field, facts)
+    return field.whole(facts) if field else _of_a_table(obs, facts, given)
+
+
+def _of_a_table(obs: Observations, facts: Facts, given: AutoSettings) -> Method:
+    """The posterior, or the low-rank model that was asked for."""
+    bayes = _allowed(given, Bayes, facts)
+    if not given.asks_for_model and bayes is not None:
+        return bayes
+    if given.model not in (None, "cp"):
+        return next(given.make(METHODS[given.model]).variants(facts))
+    rank = given.rank or default_rank(obs.nnz, obs.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
+    method = replace(cast("LowRank", given.make(LowRank)), rank=rank)
+    if given.rank is None or not prior_for(obs, given.prior).location:
+        return method
+    scaled = not isinstance(given.prior, NumericalPrior)
+    # not centred: the rank given is that of the data
+    return Standardised(replace(method, as_given=True), centred=False, scaled=scaled)
+
+
+def _allowed(given: AutoSettings, cls: type[M], facts: Facts) -> M | None:
+    """The method with what was given, if it may run on such data."""
+    methods, _ = given.competitors(facts)
+    return next((method for method in methods if type(method) is cls), None)

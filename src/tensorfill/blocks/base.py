@@ -1,0 +1,274 @@
+"""Partitions: observations in blocks, in memory, on disk or with the workers of a Dask cluster.
+
+Design: whatever is done to all observations is a function of one block; partial results are added in the order of the
+blocks. There is one copy of the observations for each mode that is worked on, sorted along it and cut between its rows.
+So a block owns some rows of that mode's factor, and only the factors of the other modes are shared by all blocks.
+Nothing else in the package knows where a block is stored.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.blocks.known import all_of, in_rows, values_at, within
+from tensorfill.blocks.sample import Sample
+from tensorfill.data.observations import Observations
+
+if TYPE_CHECKING:
+    from tensorfill.blocks.batches import Batch
+
+Array = NDArray[Any]
+
+BLOCK = 2**22  # observations in a block: 64 MB of a tensor of three modes
+# (block, what all blocks share, what this one alone is given) -> (what is added up, what is this block's own)
+Work = Callable[["Block", Any, Any], tuple[Any, Any]]
+
+
+class Sized:
+    """Reports how much memory its arrays take, so that a scheduler can move the smaller of two things to the larger."""
+
+    def __sizeof__(self) -> int:
+        return 200 + sum(_bytes(value) for value in vars(self).values())
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, list | tuple):
+        return sum(_bytes(v) for v in value)
+    return int(getattr(value, "nbytes", 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Block(Sized):
+    """Some observations, sorted along `mode` first: all of the rows first ... first + len(starts) - 2 of it.
+
+    Attributes
+    ----------
+    indices : (n, N); along `mode` counted from `first`
+    values, weights : (n,); weights may be None
+    starts : (rows + 1,) where the observations of each row begin
+    """
+
+    mode: int
+    first: int
+    indices: Array
+    values: Array
+    weights: Array | None
+    starts: Array
+
+    @property
+    def rows(self) -> slice:
+        """Its rows of the factor of `mode`."""
+        return slice(self.first, self.first + len(self.starts) - 1)
+
+    def coordinates(self) -> Array:
+        """(n, N) in the whole tensor."""
+        out = np.array(self.indices)
+        out[:, self.mode] += self.first
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions(ABC):
+    """Observations in blocks.
+
+    Attributes
+    ----------
+    sample : some of them in memory, which knows how many there are, their labels, and how many each slice has
+    held : observations that belong to no block, set aside to know when to stop; None for none
+    digest : a short name for coordinates, values and weights, in whatever order and home
+    size_of_block : observations in a block, about
+    shift, spread : the unit of the fit: values go into it as (t - shift) / spread
+    threads : for the work on one block; None for as many as pay
+    """
+
+    sample: Sample
+    held: Observations | None
+    digest: str
+    size_of_block: int = BLOCK
+    shift: float = 0.0
+    spread: float = 1.0
+    threads: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.sample.shape
+
+    @property
+    def nnz(self) -> int:
+        """Observations in the blocks."""
+        return self.sample.nnz - (0 if self.held is None else len(self.held.values))
+
+    @property
+    def main(self) -> int:
+        """The longest mode: blocks that own its rows send and receive the least."""
+        return int(np.argmax(self.shape))
+
+    def edges(self, mode: int) -> list[int]:
+        """Where the rows of a mode are cut into blocks: first rows, and the number of rows."""
+        return cut_rows(self.sample.counts[mode], self.size_of_block)
+
+    def own(self, mode: int, A: Array) -> list[Array]:
+        """The rows of A (I_n, ...) that belong to each block along `mode`."""
+        edges = self.edges(mode)
+        return [A[a:b] for a, b in itertools.pairwise(edges)]
+
+    def in_units(self, shift: float, spread: float) -> Self:
+        """The same observations with values (t - shift) / spread, t being those of the present unit: for priors in
+        which zero has no special meaning.
+        """
+        held = self.held
+        if held is not None:
+            held = replace(held, values=(held.values.astype(np.float64) - shift) / spread)
+        sample = replace(self.sample, values=(self.sample.values.astype(np.float64) - shift) / spread)
+        shift, spread = self.shift + self.spread * float(shift), self.spread * float(spread)
+        return replace(self, sample=sample, held=held, shift=shift, spread=spread)
+
+    @abstractmethod
+    def gather(
+        self,
+        work: Work,
+        shared: Any,
+        mode: int,
+        own: Sequence[Any] | None = None,
+        *,
+        keep: bool = False,
+        batch: Batch | None = None,
+    ) -> tuple[Any, list[Any]]:
+        """Call work(block, shared, own[k]) for every block k of the copy along `mode`: (sum of the first results, list
+        of the second ones).
+
+        With `keep` the second results stay where their blocks are, and handles of them are returned, which may be given
+        as `own` again, alone or in tuples. With `batch`, only the observations of that batch are in each block.
+        """
+
+    def place(self, mode: int, A: Array) -> list[Any]:
+        """Handles of the rows of A (I_n, ...), each with the block along `mode` that owns them."""
+        return self.own(mode, A)
+
+    def fetch(self, handles: Sequence[Any]) -> list[Any]:
+        """The arrays that these handles refer to."""
+        return list(handles)
+
+    def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
+        """Handles of the same arrays, stored so that they survive the loss of one worker."""
+        return handles
+
+    @property
+    def room(self) -> float:
+        """Memory, in bytes, of the smallest worker that holds blocks; inf where blocks are in this process."""
+        return math.inf
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free the memory or disk space of the blocks."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """After a fit: keep only the copy that is needed to look up known entries."""
+
+    def entries(self) -> Iterator[tuple[Array, Array]]:
+        """(coordinates (n, N), values (n,)) of all that is known, those set aside at the end."""
+        yield from self.gather(all_of, None, self.main)[1]
+        if self.held is not None:
+            yield self.held.indices, self.held.values
+
+    def known_in(self, n: int, rows: Array) -> tuple[Array, Array]:
+        """Known entries in some rows along mode n, which are given by their coordinates along all other modes,
+        (rows, N - 1): (number of the row, index along n), (k,) each.
+        """
+        lengths = tuple(length for m, length in enumerate(self.shape) if m != n)
+        found = self.gather(in_rows, (n, rows, lengths), self.main)[1]
+        if self.held is not None:
+            found = [*found, within(self.held.indices, n, rows, lengths)]
+        return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+
+    def known(self, where: Array) -> Array:
+        """The values at the coordinates (k, N), NaN where nothing is known: (k,)."""
+        out = np.full(len(where), np.nan)
+        order = np.argsort(where[:, self.main], kind="stable")
+        out[order] = np.concatenate(self.gather(values_at, where[order], self.main)[1])
+        if self.held is not None:
+            aside = self.held.at(where)
+            out = np.where(np.isnan(aside), out, aside)
+        return out
+
+
+def in_unit(block: Block, shift: float, spread: float, dtype: Any) -> Array:
+    """Values of a block in the unit of the fit."""
+    if shift == 0 and spread == 1:
+        return block.values.astype(dtype, copy=False)
+    return ((block.values.astype(np.float64, copy=False) - shift) / spread).astype(dtype, copy=False)
+
+
+def add(total: Any, part: Any) -> Any:
+    """The sum of two partial results: numbers, arrays (in place of the first), lists of them, or None."""
+    if total is None or part is None:
+        return part if total is None else total
+    if isinstance(total, list | tuple):
+        return [add(a, b) for a, b in zip(total, part, strict=True)]
+    if isinstance(total, np.ndarray) and total.flags.writeable:
+        return np.add(total, part, out=total)
+    return total + part
+
+
+def cut_rows(counts: Array, size: int) -> list[int]:
+    """Edges of ranges of rows with about `size` observations each; a row is never cut."""
+    ends = np.cumsum(counts)
+    blocks = max(1, round(int(ends[-1]) / size))
+    wanted = int(ends[-1]) * np.arange(1, blocks) // blocks
+    inner = np.searchsorted(ends, wanted) + 1
+    return sorted({0, *(int(i) for i in inner if i < len(counts)), len(counts)})
+
+
+def hash_indices(indices: Array, seed: int) -> NDArray[np.uint64]:
+    """A pseudo-random number for each coordinate (n, N), uniform over 64 bits: (n,). It depends on the coordinates and
+    the seed alone, so that the same observations are drawn wherever they are stored and in whichever order they come.
+    """
+    out = np.full(len(indices), np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64))
+    for n in range(indices.shape[1]):
+        out ^= indices[:, n].astype(np.uint64)
+        _mix(out)
+    return out
+
+
+def _mix(h: NDArray[np.uint64]) -> None:
+    """A bijection that spreads every bit over all others, in place: two multiplications and three shifts."""
+    for shift, factor in ((31, 0xD6E8FEB86659FD93), (29, 0xCA9B0C7EBA1DA115), (32, None)):
+        h ^= h >> np.uint64(shift)
+        if factor is not None:
+            h *= np.uint64(factor)
+    h += np.uint64(0x632BE59BD9B4E019)
+
+
+def sort_indices(indices: Array, mode: int) -> Array:
+    """The order of coordinates (n, N) along `mode` first, then along the others."""
+    N = indices.shape[1]
+    modes = [mode, *(n for n in range(N) if n != mode)]
+    lengths = [int(indices[:, n].max(initial=0)) + 1 for n in modes]
+    if math.prod(lengths) >= 2**63:
+        return np.lexsort([indices[:, n] for n in reversed(modes)])
+    key = np.zeros(len(indices), dtype=np.int64)  # one number for all coordinates: several times faster
+    for n, length in zip(modes, lengths, strict=True):
+        key *= length
+        key += indices[:, n]
+    return np.argsort(key)
+
+
+def make_block(indices: Array, values: Array, weights: Array | None, mode: int, first: int, rows: int) -> Block:
+    """A block from sorted coordinates, (n, N) in the whole tensor; the indices given are changed."""
+    indices[:, mode] -= first
+    return block_of(indices, values, weights, mode, first, rows)
+
+
+def block_of(indices: Array, values: Array, weights: Array | None, mode: int, first: int, rows: int) -> Block:
+    """A block from sorted coordinates, (n, N), counted from `first` along its mode."""
+    starts = np.searchsorted(indices[:, mode], np.arange(rows + 1)).astype(np.int64)
+    return Block(mode, first, indices, values, weights, starts)

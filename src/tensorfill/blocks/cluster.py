@@ -1,0 +1,325 @@
+"""Blocks with the workers of a Dask cluster: read, numbered and sorted there once, and worked on where they lie.
+
+    source -> piece -> rows as the tensor has them -> a part for each block -> blocks        all of it tasks on workers
+
+What all blocks share goes to every worker once per evaluation, rows go to and come from the block that owns them, and
+sums are added in pairs on the workers. A block is the result of tasks that the scheduler remembers: those of a worker
+that dies are made again from their source. `distributed` is imported only where a cluster is in use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from numpy.typing import NDArray
+
+from tensorfill.blocks import tasks
+from tensorfill.blocks.base import Partitions, Work
+from tensorfill.blocks.batches import Batch, shuffle_block
+
+Array = NDArray[Any]
+
+ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
+BLOCKS = 2  # for each thread of the cluster at least, so that all have work
+SMALL = 2**16  # bytes that go along with every task; more goes to a worker once
+KNOCK = 2.0  # seconds to wait for a worker to answer
+
+
+class ClusterError(RuntimeError):
+    """The cluster is gone; the message is a sentence."""
+
+
+def active_client() -> Any:
+    """The Dask client in use in this process, or None."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        client = distributed.default_client()
+    except ValueError:  # there is none
+        return None
+    return client if client.status == "running" else None
+
+
+# --- blocks on workers --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterPartitions(Partitions):
+    """Observations with the workers of a Dask cluster.
+
+    Consecutive blocks are with one worker, as many with each as it has threads for, so that most sums of two
+    neighbouring blocks need no transfer.
+    """
+
+    client: Any = field(default=None, repr=False)
+    rows: Sequence[Any] = field(default=(), repr=False)  # futures of Rows
+    copies: dict[int, list[Any]] = field(default_factory=dict, repr=False)  # by mode: futures of Blocks
+    batches: dict[tuple[int, int], list[Any]] = field(default_factory=dict, repr=False)  # futures of Shuffled
+    # by handle: another one of a copy at another worker, or a _Recipe to make it again
+    spares: WeakKeyDictionary[Any, Any] = field(default_factory=WeakKeyDictionary, repr=False)
+    direct: bool = True  # can workers be talked to without the scheduler in between?
+
+    def gather(
+        self,
+        work: Work,
+        shared: Any,
+        mode: int,
+        own: Sequence[Any] | None = None,
+        *,
+        keep: bool = False,
+        batch: Batch | None = None,
+    ) -> tuple[Any, list[Any]]:
+        return _retry(
+            self.client,
+            lambda again: self._gather(work, shared, mode, self._revive(own) if again else own, keep, batch),
+        )
+
+    def _gather(
+        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None, keep: bool, batch: Batch | None
+    ) -> tuple[Any, list[Any]]:
+        from dask.sizeof import sizeof
+
+        client = self.client
+        blocks, homes = self._blocks(mode)
+        if batch is not None:
+            blocks = self._shuffled(mode, batch.of, blocks, homes)
+        if large := sizeof(shared) > SMALL:
+            shared = client.scatter(shared, hash=False, direct=self.direct)  # to one worker, from which others have it
+        each = [None] * len(blocks) if own is None else self._deal(own, homes)
+        done = [
+            client.submit(tasks.apply, work, block, shared, mine, batch, pure=False, **_at(home))
+            for block, mine, home in zip(blocks, each, homes, strict=True)
+        ]
+        sums, parts = (
+            [
+                client.submit(tasks.take, pair, k, pure=False, **_at(home))
+                for pair, home in zip(done, homes, strict=True)
+            ]
+            for k in (0, 1)
+        )
+        while len(sums) > 1:  # in pairs, always the same ones: the same rounding every time
+            pairs = [
+                client.submit(tasks.plus, a, b, pure=False, **_at(home))
+                for a, b, home in zip(sums[::2], sums[1::2], homes[::2], strict=False)
+            ]
+            sums, homes = pairs + ([sums[-1]] if len(sums) % 2 else []), homes[::2]
+        if not keep:
+            total, *own_parts = client.gather([sums[0], *parts], direct=self.direct)
+            return total, own_parts
+        total = client.gather(sums[0], direct=self.direct)
+        if large:
+            return total, self._twice(parts)
+        for k, part in enumerate(parts):
+            self.spares[part] = _Recipe(self, work, shared, mode, k, None if own is None else own[k])
+        return total, parts
+
+    def place(self, mode: int, A: Array) -> list[Any]:
+        """Handles (futures) of the rows of A, each with its block."""
+        return _retry(self.client, lambda _: self._twice(self._deal(self.own(mode, A), self._blocks(mode)[1])))
+
+    def fetch(self, handles: Sequence[Any]) -> list[Any]:
+        return _retry(
+            self.client,
+            lambda again: self.client.gather(self._revive(handles) if again else list(handles), direct=self.direct),
+        )
+
+    def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
+        return _retry(self.client, lambda again: self._twice(self._revive(handles) if again else handles))
+
+    @property
+    def room(self) -> float:
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return min((w["memory_limit"] or math.inf for w in workers), default=math.inf)
+
+    def _twice(self, parts: Sequence[Any]) -> list[Any]:
+        """The same handles, with a copy of each at another worker. (The scheduler would delete plain replicas.)"""
+        from distributed import wait
+
+        client = self.client
+        wait(parts)
+        alive, there, out = sorted(client.nthreads()), client.who_has(parts), []
+        if len(alive) < 2:
+            return list(parts)
+        for part in parts:
+            home = next((w for w in there.get(part.key, ()) if w in alive), alive[0])
+            other = alive[(alive.index(home) + 1) % len(alive)]
+            mine, spare = (client.submit(tasks.same, part, pure=False, **_at(w)) for w in (home, other))
+            self.spares[mine] = spare
+            out.append(mine)
+        wait([*out, *(self.spares[mine] for mine in out)])
+        return out
+
+    def _revive(self, own: Any) -> Any:
+        """Handles, alone or in lists and tuples; lost results are replaced by their copies or computed again."""
+        if isinstance(own, list | tuple):
+            return type(own)(self._revive(each) for each in own)
+        if own not in self.spares or self.client.who_has([own]).get(own.key):
+            return own
+        spare = self.spares[own]
+        return spare.again() if isinstance(spare, _Recipe) else spare
+
+    def _deal(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
+        """Send each block's own data to the worker that holds the block; handles are there already."""
+        from distributed import Future
+
+        if any(isinstance(v, Future) for v in (own[0] if isinstance(own[0], tuple) else own[:1])):
+            return list(own)
+        client = self.client
+
+        async def send(home: str) -> dict[int, Any]:
+            mine = [k for k, h in enumerate(homes) if h == home]
+            what = [own[k] for k in mine]
+            there = await client.scatter(what, workers=[home], hash=False, direct=self.direct, asynchronous=True)
+            return dict(zip(mine, there, strict=True))
+
+        async def send_all() -> list[dict[int, Any]]:
+            return await asyncio.gather(*map(send, dict.fromkeys(homes)))
+
+        found: dict[int, Any] = {}
+        for some in client.sync(send_all):
+            found |= some
+        return [found[k] for k in range(len(own))]
+
+    def _blocks(self, mode: int) -> tuple[list[Any], list[str]]:
+        """(futures of the blocks along a mode, the worker that has, or will have, each of them)."""
+        client = self.client
+        alive = client.nthreads()
+        if mode not in self.copies:
+            edges = self.edges(mode)
+            split = [client.submit(tasks.deal_rows, rows, mode, edges, pure=False) for rows in self.rows]
+            self.copies[mode] = [
+                client.submit(
+                    tasks.join_parts,
+                    [client.submit(tasks.take, parts, k, pure=False) for parts in split],
+                    mode,
+                    a,
+                    b,
+                    self.sample.dims,
+                    pure=False,
+                    **_at(home),
+                )
+                for k, ((a, b), home) in enumerate(zip(pairwise(edges), shares(alive, len(edges) - 1), strict=True))
+            ]
+        blocks = self.copies[mode]
+        there = client.who_has(blocks)
+        planned = shares(alive, len(blocks))
+        found = [next((w for w in there.get(b.key, ()) if w in alive), p) for b, p in zip(blocks, planned, strict=True)]
+        return blocks, found
+
+    def _shuffled(self, mode: int, batches: int, blocks: Sequence[Any], homes: Sequence[str]) -> list[Any]:
+        if (mode, batches) not in self.batches:
+            self.batches.clear()  # one number of batches at a time is enough
+            self.batches[mode, batches] = [
+                self.client.submit(shuffle_block, block, batches, pure=False, **_at(home))
+                for block, home in zip(blocks, homes, strict=True)
+            ]
+        return self.batches[mode, batches]
+
+    def settle(self) -> None:
+        for mode in set(self.copies) - {self.main}:
+            del self.copies[mode]
+        self.batches.clear()
+
+    def close(self) -> None:
+        self.copies.clear()
+        self.batches.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class _Recipe:
+    """How to compute the second result of block k again. `own` are the handles it came from, kept alive here."""
+
+    parts: ClusterPartitions
+    work: Work
+    shared: Any
+    mode: int
+    k: int
+    own: Any
+
+    def again(self) -> Any:
+        """A new handle."""
+        submit, block = self.parts.client.submit, self.parts._blocks(self.mode)[0][self.k]
+        own = self.parts._revive(self.own)
+        return submit(
+            tasks.take, submit(tasks.apply, self.work, block, self.shared, own, None, pure=False), 1, pure=False
+        )
+
+
+def shares(threads: Mapping[str, int], blocks: int) -> list[str]:
+    """Which worker has which block: ranges, as long as its share of all threads."""
+    if not threads:
+        msg = "no worker is there"
+        raise OSError(msg)
+    each = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+    return [each[k * len(each) // blocks] for k in range(blocks)]
+
+
+def _at(home: str) -> dict[str, Any]:
+    return {"workers": [home], "allow_other_workers": True}
+
+
+def reachable(client: Any) -> bool:
+    """Can this process connect to the workers directly? In some clusters only the scheduler can."""
+    from distributed.comm import connect
+
+    async def knock(address: str) -> None:
+        comm = await connect(address, timeout=KNOCK, **client.connection_args)
+        await comm.close()
+
+    try:
+        for address in list(client.nthreads())[:1]:
+            client.sync(knock, address)
+    except (OSError, TimeoutError):
+        return False
+    return True
+
+
+GONE = (
+    "the Dask cluster no longer answers; start it again and go on from the checkpoint: resume=True, or --resume. "
+    "Without checkpoint=... begin anew."
+)
+
+
+@contextmanager
+def answering(client: Any) -> Iterator[None]:
+    """Whatever goes wrong inside because the cluster is gone becomes a ClusterError."""
+    from distributed import CancelledError
+
+    try:
+        yield
+    except ClusterError:
+        raise
+    except (Exception, CancelledError) as error:
+        cancelled = isinstance(error, CancelledError) or "Cancelled" in type(error).__name__
+        if client.status == "running" and not cancelled:
+            raise
+        raise ClusterError(GONE) from error
+
+
+def _retry(client: Any, task: Callable[[bool], Any]) -> Any:
+    """The result of task(again), called anew with again=True, up to ATTEMPTS times, if a worker died meanwhile."""
+    from distributed import CancelledError, KilledWorker
+    from distributed.comm.core import CommClosedError
+
+    lost: tuple[type[BaseException], ...] = (CancelledError, KilledWorker, CommClosedError, OSError)
+    for attempt in range(ATTEMPTS):
+        if client.status != "running":
+            break
+        try:
+            return task(attempt > 0)
+        except lost:
+            continue
+        except Exception as error:
+            if client.status == "running":
+                raise
+            raise ClusterError(GONE) from error
+    raise ClusterError(GONE)

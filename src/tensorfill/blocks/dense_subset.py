@@ -1,0 +1,76 @@
+"""A dense subset of a large tensor: few observations, to try settings on, but many for each row.
+
+A random sample would leave a handful of observations in every row, too few to learn from. Instead the most observed
+rows of every mode are taken, about as many of each, and all observations in the subtensor that they make.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.blocks.base import Block, Partitions, in_unit
+from tensorfill.data.observations import Observations
+
+Array = NDArray[Any]
+
+SIZE = 2**20  # observations in a subset, whatever the size of the data
+TRIES = 4  # at the number of rows: it is not known before how many observations meet there
+
+
+def dense_subset(parts: Partitions, size: int = SIZE) -> tuple[Observations, list[Array]]:
+    """About `size` observations of the most observed rows, as a tensor of its own, in the unit of the fit; and which
+    rows of every mode these are.
+
+    Modes are cut to one length, as far as they are longer; those that are not keep all of their rows, in order.
+    """
+    shape, counts = parts.shape, parts.sample.counts
+    order = [np.argsort(-count, kind="stable") for count in counts]
+    length = _length(shape, parts.nnz, size)
+    found: tuple[Array, Array, Array | None] | None = None
+    for _ in range(TRIES):
+        rows = [np.sort(o[: max(2, min(length, n))]) for o, n in zip(order, shape, strict=True)]
+        numbers = [np.full(n, -1, dtype=np.int32) for n in shape]
+        for number, row in zip(numbers, rows, strict=True):
+            number[row] = np.arange(len(row))
+        _, taken = parts.gather(inside, (numbers, parts.shift, parts.spread), parts.main)
+        found = _join(taken)
+        count = len(found[1])
+        cut = sum(len(row) < n for row, n in zip(rows, shape, strict=True))
+        if size / 2 <= count <= 2 * size or not cut:
+            break
+        length = int(length * (size / max(count, 1)) ** (1 / cut))
+    assert found is not None
+    lengths = tuple(len(row) for row in rows)
+    keep = np.lexsort(found[0].T[::-1])
+    weights = None if found[2] is None else found[2][keep]
+    return Observations(lengths, found[0][keep], found[1][keep], weights, parts.sample.dims), rows
+
+
+def _length(shape: tuple[int, ...], nnz: int, size: int) -> int:
+    """The one length that leaves `size` observations if they were spread evenly."""
+    low, high = 2, max(shape)
+    while low < high:
+        middle = (low + high) // 2
+        share = np.prod([min(1.0, middle / n) for n in shape])
+        low, high = (middle + 1, high) if nnz * share < size else (low, middle)
+    return low
+
+
+def inside(block: Block, shared: tuple[list[Array], float, float], own: None) -> tuple[None, Any]:
+    """(nothing, what of the block lies in the subset)."""
+    numbers, shift, spread = shared
+    where = block.coordinates()
+    keep = np.ones(len(where), dtype=bool)
+    for n, number in enumerate(numbers):
+        keep &= number[where[:, n]] >= 0
+    taken = np.stack([number[where[keep, n]] for n, number in enumerate(numbers)], axis=1)
+    values = in_unit(block, shift, spread, np.float64)[keep]
+    return None, (taken, values, None if block.weights is None else block.weights[keep])
+
+
+def _join(taken: list[Any]) -> tuple[Array, Array, Array | None]:
+    weights = None if taken[0][2] is None else np.concatenate([part[2] for part in taken])
+    return np.concatenate([part[0] for part in taken]), np.concatenate([part[1] for part in taken]), weights

@@ -1,0 +1,108 @@
+"""Which observations are held out, and which are kept as a sample: decided in one pass, in whatever order they come."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.blocks.base import hash_indices
+from tensorfill.blocks.sample import Sample
+from tensorfill.data.observations import Observations, check_dims
+
+Array = NDArray[Any]
+
+# So many of either at most, however many there are: the mean of 2^18 losses is known to 0.2 % of their spread.
+MOST = 2**18
+SHARE = 0.1  # of the observations, where there are few
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Shares of the observations to set aside (`held`) and to keep as a sample (`sample`), by a seed."""
+
+    seed: int = 0
+    held: float = SHARE
+    sample: float = 1.0
+
+    @staticmethod
+    def asked(seed: int, held_out: float | None) -> Draw:
+        """With the share to set aside that was given, or the usual one."""
+        return Draw(seed) if held_out is None else Draw(seed, held_out)
+
+    def fitted(self, count: int) -> Draw:
+        """With shares that give no more than MOST of `count` observations."""
+        most = MOST / max(count, 1)
+        return replace(self, held=min(self.held, most), sample=min(self.sample, most))
+
+
+class Tally:
+    """Statistics of all observations, gathered in one pass, part by part: counts per slice, a digest, and which are
+    held out or kept as a sample.
+    """
+
+    def __init__(self, shape: Sequence[int], draw: Draw) -> None:
+        self.shape, self.draw = tuple(shape), draw
+        self.counts = [np.zeros(n, dtype=np.int64) for n in self.shape]
+        self.whole, self.sum = 0, 0
+        self.held: list[tuple[Array, Array, Array | None]] = []
+        self.kept: list[tuple[Array, Array, Array | None]] = []
+
+    def take(self, indices: Array, values: Array, weights: Array | None) -> NDArray[np.bool_]:
+        """Look at some observations; which of them belong into blocks, (n,)."""
+        aside = hash_indices(indices, 2 * self.draw.seed + 1) < _threshold(self.draw.held)
+        sample = ~aside & (hash_indices(indices, 2 * self.draw.seed + 2) < _threshold(self.draw.sample))
+        for chosen, into in ((aside, self.held), (sample, self.kept)):
+            if chosen.any():
+                into.append((indices[chosen], values[chosen], None if weights is None else weights[chosen]))
+        for n, count in enumerate(self.counts):
+            count += np.bincount(indices[~aside, n] if aside.any() else indices[:, n], minlength=len(count))
+        self.whole += len(values)
+        bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
+        if weights is not None:
+            bits = bits ^ (np.ascontiguousarray(weights, dtype=np.float64).view(np.uint64) * np.uint64(3))
+        sums = np.sum((hash_indices(indices, 0) | np.uint64(1)) * (bits + np.uint64(1)), dtype=np.uint64)
+        self.sum = (self.sum + int(sums)) % 2**64
+        return ~aside
+
+    def merge(self, other: Tally) -> Tally:
+        """With what another looked at."""
+        for mine, theirs in zip(self.counts, other.counts, strict=True):
+            mine += theirs
+        self.whole, self.sum = self.whole + other.whole, (self.sum + other.sum) % 2**64
+        self.held += other.held
+        self.kept += other.kept
+        return self
+
+    def finish(
+        self, dims: Sequence[str], labels: Mapping[str, Any], positions: Any = None
+    ) -> tuple[Sample, Observations | None, str]:
+        """(a sample with the statistics of all, the held-out observations or None, a digest of all)."""
+        names = check_dims(dims, len(self.shape))
+        where, values, weights = _join(self.kept or self.held, len(self.shape))
+        sample = Sample(
+            self.shape, where, values, weights, names, None, positions, self.whole, tuple(self.counts), dict(labels)
+        )
+        held = None
+        if self.held:
+            held = Observations(self.shape, *_join(self.held, len(self.shape)), names)
+        digest = hashlib.sha256(f"{self.shape} {self.whole} {self.sum}".encode()).hexdigest()[:16]
+        return sample, held, digest
+
+
+def _threshold(share: float) -> np.uint64:
+    return np.uint64(min(int(share * 2**64), 2**64 - 1))
+
+
+def _join(parts: list[tuple[Array, Array, Array | None]], ndim: int) -> tuple[Array, Array, Array | None]:
+    """All parts in the order of their coordinates."""
+    if not parts:
+        return np.empty((0, ndim), dtype=np.int32), np.empty(0), None
+    where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
+    weights = None if parts[0][2] is None else np.concatenate([p[2] for p in parts])
+    order = np.lexsort(where.T[::-1])
+    return where[order], values[order], None if weights is None else weights[order]

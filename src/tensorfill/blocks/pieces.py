@@ -1,0 +1,261 @@
+"""Large data in pieces: rows of Parquet, CSV and .tns files, slabs of arrays, partitions and chunks of Dask.
+
+A piece is coordinates, as numbers or by their labels, and values; what is missing is not in it. No piece is larger than
+a few million rows, and none is read before it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.blocks.paths import is_table
+from tensorfill.data.exact import EXACT, check_exact
+from tensorfill.io.formats.base import FileError
+from tensorfill.io.formats.output import naming
+from tensorfill.io.optional import attempt_import
+from tensorfill.registry import did_you_mean
+
+Array = NDArray[Any]
+
+ROWS = 2**20  # of a piece, about
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some observations.
+
+    Attributes
+    ----------
+    axes : per mode (labels, which): different labels, and for each observation which of them, (n,); labels None where
+        `which` are the indices themselves
+    values, weights : (n,)
+    """
+
+    axes: Sequence[tuple[Sequence[Any] | None, Array]]
+    values: Array
+    weights: Array | None = None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a table mean."""
+
+    dims: tuple[str, ...]
+    value: str
+    weight: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.dims, self.value, *([self.weight] if self.weight else [])]
+
+    def check(self, there: Sequence[str]) -> None:
+        """A sentence for a column that a table does not have."""
+        for name in self.names:
+            if name not in there:
+                msg = f"it has no column {name!r}; its columns are {', '.join(there)}.{did_you_mean(name, list(there))}"
+                raise FileError(msg)
+            if list(there).count(name) > 1:
+                msg = f"it has more than one column {name!r}."
+                raise FileError(msg)
+
+
+def rows_of(files: Sequence[str]) -> int | None:
+    """How many rows the files have in all, where that can be told without reading them."""
+    total = 0
+    for file in files:
+        if not file.lower().endswith((".parquet", ".pq")):
+            return None
+        with naming(file, "read"):
+            total += parquet_file(file).metadata.num_rows
+    return total
+
+
+def pieces_of(file: str, columns: Columns | None) -> Iterator[Piece]:
+    """The pieces of one file."""
+    name = file.lower()
+    with naming(file, "read"):
+        if is_table(name):
+            if columns is None:
+                msg = 'a table needs to know its columns: dims=["user", "item"], value="stars".'
+                raise FileError(msg)
+            batches = _parquet_batches(file, columns) if name.endswith((".parquet", ".pq")) else _csv(file, columns)
+            yield from (piece for batch in batches for piece in from_arrow(batch, columns))
+        elif name.endswith(".tns"):
+            yield from _tns(file)
+        else:
+            yield from slabs(np.load(file, mmap_mode="r") if name.endswith(".npy") else _zarr(file))
+
+
+# --- tables -------------------------------------------------------------------------------------------------------
+
+
+def parquet_file(file: str) -> Any:
+    """A Parquet file, opened."""
+    return attempt_import("pyarrow.parquet", "reading Parquet", "parquet").ParquetFile(file)
+
+
+def _parquet_batches(file: str, columns: Columns) -> Iterator[Any]:
+    with parquet_file(file) as opened:
+        columns.check(opened.schema_arrow.names)
+        yield from opened.iter_batches(batch_size=ROWS, columns=columns.names)
+
+
+def _csv(file: str, columns: Columns) -> Iterator[Any]:
+    return csv_batches(file, columns.names, columns.check, columns.names[len(columns.dims) :])
+
+
+def csv_batches(
+    file: str,
+    names: Sequence[str],
+    check: Callable[[Sequence[str]], None] | None = None,
+    numbers: Sequence[str] = (),
+) -> Iterator[Any]:
+    """The rows of some columns of a CSV file, a few at a time; those of `numbers` as text, for "1" and "2.5" may both
+    come. Types of others are told by the first block; a later one that has others is refused.
+    """
+    csv = attempt_import("pyarrow.csv", "reading a CSV file in pieces", "parquet")
+    import pyarrow as pa
+
+    parse = csv.ParseOptions(delimiter="\t" if ".tsv" in file.lower() else ",")
+    convert = csv.ConvertOptions(strings_can_be_null=True, column_types={name: pa.string() for name in numbers})
+    with csv.open_csv(file, csv.ReadOptions(block_size=2**25), parse, convert) as rows:
+        (check or _all_of(names))(rows.schema.names)
+        for batch in rows:
+            yield batch.select(list(names))
+
+
+def _all_of(names: Sequence[str]) -> Callable[[Sequence[str]], None]:
+    def check(there: Sequence[str]) -> None:
+        for name in names:
+            if name not in there:
+                msg = f"it has no column {name!r}; its columns are {', '.join(there)}."
+                raise FileError(msg)
+
+    return check
+
+
+def from_arrow(batch: Any, columns: Columns) -> Iterator[Piece]:
+    """Rows of an Arrow table; a null value, or NaN, is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = _numbers(batch.column(columns.value), columns.value)
+    weights = None if columns.weight is None else _numbers(batch.column(columns.weight), columns.weight)
+    known = ~np.isnan(values)
+    axes = []
+    for d in columns.dims:
+        column = batch.column(d)
+        if pa.types.is_nested(column.type):
+            msg = f"its column {d!r} holds {column.type}, which cannot be labels."
+            raise FileError(msg)
+        empty = column.is_null(nan_is_null=True)
+        if none := pc.sum(empty).as_py():
+            msg = f"every row must have a label in column {d!r}; {none:,} have none. Drop them or name what they are."
+            raise FileError(msg)
+        column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        coded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
+        which = coded.indices.to_numpy(zero_copy_only=False)
+        axes.append((coded.dictionary.to_pylist(), which if known.all() else which[known]))
+    if known.all():
+        yield Piece(axes, values, weights)
+    elif known.any():
+        yield Piece(axes, values[known], None if weights is None else weights[known])
+
+
+def _numbers(column: Any, name: str) -> Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole, text = pa.types.is_integer(column.type), pa.types.is_string(column.type)
+    try:
+        cast = (pc.utf8_trim_whitespace(column) if text else column).cast(pa.float64(), safe=whole)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        reason = f"{column.type}, not numbers ({str(error).splitlines()[0]})"
+        what = "whole numbers beyond 2^53, which float64 would change" if whole else reason
+        msg = f"its column {name!r} holds {what}."
+        raise FileError(msg) from error
+    values = cast.to_numpy(zero_copy_only=False)
+    if text:
+        _check_digits(values, lambda rows: column.take(pa.array(rows)).to_pylist())
+    return values
+
+
+def _check_digits(values: Array, texts: Callable[[Array], Iterable[str]]) -> None:
+    """Refuse whole numbers written in digits that are not what was read, (n,); `texts` gives those of some rows."""
+    with np.errstate(invalid="ignore"):
+        large = np.flatnonzero(np.isfinite(values) & (np.abs(values) >= EXACT))
+    for k, text in zip(large, texts(large), strict=True):
+        if text.strip().lstrip("+-").isdecimal() and int(text) != int(values[k]):
+            msg = f"whole numbers must be within 2^53 to be exact here; got {text.strip()[:40]}."
+            raise FileError(msg)
+
+
+# --- coordinates and arrays ---------------------------------------------------------------------------------------
+
+
+def _tns(file: str) -> Iterator[Piece]:
+    with open(file, encoding="utf-8") as text:
+        lines, at = (line for line in text if line.strip() and not line.lstrip().startswith("#")), 0
+        while True:
+            some = list(islice(lines, ROWS))
+            if not some:
+                return
+            try:
+                part = np.loadtxt(some, comments="#", ndmin=2)
+            except ValueError as error:
+                msg = f"each line must be `i j k value`, all numbers, with the same count in every line ({error})."
+                raise FileError(msg) from error
+            where = part[:, :-1].astype(np.int64)
+            if part.shape[1] < 3 or (where != part[:, :-1]).any() or where.min() < 1:
+                msg = f"each line must be `i j [k ...] value`, with indices from 1; look at entries {at + 1:,} onwards."
+                raise FileError(msg)
+            _check_digits(part[:, -1], partial(_last_words, some))
+            at += len(part)
+            known = ~np.isnan(part[:, -1])
+            yield Piece([(None, column[known] - 1) for column in where.T], part[known, -1])
+
+
+def _last_words(lines: Sequence[str], rows: Array) -> list[str]:
+    return [lines[k].split()[-1] for k in rows]
+
+
+def _zarr(file: str) -> Any:
+    zarr = attempt_import("zarr", "reading Zarr", "xarray")
+    opened = zarr.open(file, mode="r")
+    if not hasattr(opened, "shape"):
+        msg = "it is a group of arrays; name one of them: data.zarr/name."
+        raise FileError(msg)
+    return opened
+
+
+def slabs(array: Any) -> Iterator[Piece]:
+    """A dense array, NaN for missing, a few rows of its first mode at a time."""
+    shape = tuple(int(n) for n in array.shape)
+    if len(shape) < 2:
+        msg = f"it has shape {shape}; a tensor needs at least two modes, e.g. days x hours."
+        raise FileError(msg)
+    rows = max(1, ROWS // max(1, int(np.prod(shape[1:], dtype=np.float64))))
+    for start in range(0, shape[0], rows):
+        yield from dense_piece(np.asarray(array[start : start + rows]), (start, *(0,) * (len(shape) - 1)))
+
+
+def dense_piece(part: Array, corner: Sequence[int]) -> Iterator[Piece]:
+    """The observed entries of a dense part of a tensor whose first entry lies at `corner`."""
+    if part.dtype.kind not in "biuf":
+        msg = f"it holds {part.dtype}; only real numbers can be completed."
+        raise FileError(msg)
+    known = ~np.isnan(part) if part.dtype.kind == "f" else np.ones(part.shape, dtype=bool)
+    if known.any():
+        where = np.nonzero(known)
+        try:
+            check_exact(np.stack(where, axis=1) + np.asarray(corner), part[known])
+        except ValueError as error:
+            raise FileError(str(error)) from error
+        yield Piece([(None, w + c) for w, c in zip(where, corner, strict=True)], part[known].astype(np.float64))

@@ -1,3 +1,0 @@
-"""Deciding from the data: facts, candidates, one contest. Importing this registers the methods auto and auto-best."""
-
-from tensorfill.choose import auto as _auto  # noqa: F401

@@ -1,0 +1,74 @@
+"""Tables with text, categories and dates on the command line, and rows that arrive later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tensorfill.cli.outputs import check_free, tell
+from tensorfill.data.observations import DataWarning
+from tensorfill.io.atomic import find_overwritten
+from tensorfill.io.formats.output import naming
+from tensorfill.io.mixed import OTHER, TEXT, MixedTable
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
+
+if TYPE_CHECKING:
+    from tensorfill.cli.job import Job
+
+# what is for arrays, or for tables of numbers alone
+NUMBERS = (
+    *("mask", "dims", "value", "at", "fold", "time", "max_gap", "horizon", "missing_value", "variable", "format"),
+    *("error_bars", "unrounded", "report"),
+)
+
+
+def table_of(job: Job) -> MixedTable | None:
+    """The file as a table with categories or dates to learn from; None for anything else, which is read as numbers."""
+    if Path(job.out).suffix.lower() not in {*TEXT, *OTHER} or any(getattr(job, name) for name in NUMBERS):
+        return None
+    return MixedTable.find(job.source)
+
+
+def run(job: Job, table: MixedTable, settings: dict[str, Any]) -> int:
+    """Complete the table and write it; returns the exit code."""
+    with as_user_error(BAD_DATA), noting(DataWarning) as notes:
+        with naming(job.out, "write"):
+            check_free(job.out)
+        done = job.fit(table.frame, Path(job.source).name, None, **settings)
+        with naming(job.out, "write"):
+            table.write(job.out, done.completed)
+        job.save_run(done)
+    tell(job, done, notes)
+    return INTERRUPTED if done.status is Status.INTERRUPTED else OK
+
+
+@dataclass(frozen=True)
+class Extend:
+    """`tensorfill extend RUN.npz NEW -o OUT`."""
+
+    run_file: str
+    source: str
+    out: str
+    quiet: bool = False
+    command: str = ""
+
+    def run(self) -> int:
+        """Do it; returns the exit code."""
+        if clash := find_overwritten({"--out": self.out}, {"RUN.npz": self.run_file, "NEW": self.source}):
+            raise UserError(clash, BAD_USAGE)
+        with as_user_error(BAD_DATA):
+            done = Completion.load(self.run_file)
+            with naming(self.source, "read"):
+                table = MixedTable.read(self.source)
+            more = done.extend(table.frame)
+            with naming(self.out, "write"):
+                check_free(self.out)
+                filled = more.completed
+                table.write(self.out, filled[[c for c in table.frame.columns if c in filled]])
+        if not self.quiet:
+            rows = len(table.frame)
+            print(f"tensorfill: {rows:,} rows filled by {self.run_file}, in {self.out}.")
+        return OK

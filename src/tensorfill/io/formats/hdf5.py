@@ -1,0 +1,168 @@
+"""HDF5 through h5py, in a process of its own: a data set by its name (--variable a/b/c); all else is written back.
+
+Nothing outside the file is read: links to other files, data kept in them, and virtual data sets are refused.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+
+from tensorfill.data.memory import ask
+from tensorfill.io.formats.apart import read_apart
+from tensorfill.io.formats.arrays import choose
+from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.long import dim_names
+from tensorfill.io.formats.worker import task
+from tensorfill.io.optional import attempt_import
+
+SCALE = "CLASS"  # the attribute that says of a data set that it holds labels along a mode
+
+
+@contextmanager
+def open_hdf5(source: str | bytes, purpose: str) -> Iterator[Any]:
+    """An h5py.File, once it is sure that it reaches into no other file, and that there is room for it."""
+    h5py = attempt_import("h5py", purpose, "xarray")
+    with h5py.File(io.BytesIO(source) if isinstance(source, bytes) else source, "r") as file:
+        sizes: list[int] = []
+        _walk(h5py, file, set(), sizes)
+        ask(2 * sum(sizes), "what is in it, unpacked,")
+        yield file
+
+
+def _walk(h5py: Any, group: Any, seen: set[int], sizes: list[int]) -> None:
+    """Look at everything in a group once; `sizes` takes that of each data set."""
+    for name in group:
+        link = group.get(name, getlink=True)
+        if isinstance(link, h5py.ExternalLink):
+            _refuse(f"its {name!r} is a link into {link.filename}")
+        item = group.get(name)  # None where a link leads nowhere
+        if item is None or (place := h5py.h5o.get_info(item.id).addr) in seen:
+            continue
+        seen.add(place)
+        if isinstance(item, h5py.Group):
+            _walk(h5py, item, seen, sizes)
+        elif isinstance(item, h5py.Dataset):
+            if item.external:
+                _refuse(f"the data of {name!r} lie in {item.external[0][0]}")
+            if item.is_virtual and (others := {s.file_name for s in item.virtual_sources()} - {"."}):
+                _refuse(f"the data of {name!r} lie in {min(others)}")
+            sizes.append(item.size * item.dtype.itemsize if item.shape is not None else 0)
+
+
+def _refuse(what: str) -> None:
+    msg = f"{what}, another file, and those are not followed; copy the data into one file (h5repack)."
+    raise FileError(msg)
+
+
+@FORMATS.register("hdf5")
+class HDF5(Format):
+    """HDF5 data sets."""
+
+    title = "an HDF5 file"
+    description = "data sets by name (--variable group/name), labels of dimension scales; needs h5py"
+    endings = (".h5", ".hdf5", ".hdf", ".he5")
+    magic = (b"\x89HDF",)
+    options = frozenset({"variable"})
+
+    def read(self, request: Request) -> Loaded:
+        attempt_import("h5py", "reading HDF5", "xarray")
+        found = read_apart("hdf5", request)
+        numbers = {
+            name: str(part["values"].shape)
+            for name, part in found.items()
+            if part["values"].dtype.kind in "biuf" and part["values"].ndim > 0 and not part["scale"]
+        }
+        name = choose(numbers, request.variable)
+        values, names = found[name]["values"], found[name]["dims"]
+        dims = tuple(d or f"mode{n}" for n, d in enumerate(names)) if any(names) else None
+        labels = {d: found[s]["values"].tolist() for d, s in zip(dims or (), found[name]["scales"], strict=False) if s}
+        labels = {d: [_text(x) for x in axis] for d, axis in labels.items()}
+        extra = {"datasets": found, "name": name}
+        return Loaded("hdf5", values.shape, values.dtype, values, dims=dims, labels=labels or None, extra=extra)
+
+    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        h5py = attempt_import("h5py", "writing HDF5", "xarray")
+        out = io.BytesIO()
+        with h5py.File(out, "w", track_order=True) as file:
+            if like.format == "hdf5":
+                _write_back(file, array, like)
+            else:
+                _write_new(file, array, like)
+        sink.write(out.getbuffer())
+
+
+@task("hdf5", "h5py")
+def datasets_of(source: str | bytes) -> dict[str, dict[str, Any]]:
+    """All data sets of plain values: {path: values, attrs, dims (names), scales (paths), scale (is it one?)}."""
+    import h5py
+
+    out: dict[str, dict[str, Any]] = {}
+
+    def take(path: str, item: Any) -> None:
+        if not isinstance(item, h5py.Dataset) or item.shape is None:
+            return
+        text = h5py.check_string_dtype(item.dtype) is not None
+        if item.dtype.kind not in "biuf" and not text:
+            return
+        values = np.asarray(item.asstr()[()] if text else item[()])
+        scales = [d[0].name.lstrip("/") if len(d) else "" for d in item.dims] if item.ndim else []
+        names = [d.label or scale.rpartition("/")[2] for d, scale in zip(item.dims, scales, strict=True)]
+        attrs = {k: v for k, v in item.attrs.items() if _is_plain(v) and k not in _BOOKKEEPING}
+        out[path] = {"values": values, "attrs": attrs, "dims": names, "scales": scales, "scale": item.is_scale}
+
+    with open_hdf5(source, "reading HDF5") as file:
+        file.visititems(take)
+    return out
+
+
+_BOOKKEEPING = {SCALE, "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid"}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | bytes | int | float | np.generic) or (
+        isinstance(value, np.ndarray) and value.dtype.kind in "biufSU"
+    )
+
+
+def _text(label: Any) -> Any:
+    return label.decode("utf-8", "replace") if isinstance(label, bytes) else label
+
+
+def _write_back(file: Any, array: Array, like: Loaded) -> None:
+    """All that was read, with the completed data set in its place."""
+    found, name = like.extra["datasets"], like.extra["name"]
+    for path, part in found.items():
+        values = array if path == name else part["values"]
+        made = file.create_dataset(path, data=values.astype(object) if values.dtype.kind in "UO" else values)
+        made.attrs.update(part["attrs"])
+        if part["scale"]:
+            made.make_scale(path.rpartition("/")[2])
+    for path, part in found.items():
+        for dim, label, scale in zip(file[path].dims, part["dims"], part["scales"], strict=True):
+            if label:
+                dim.label = label
+            if scale in found:
+                dim.attach_scale(file[scale])
+
+
+def _write_new(file: Any, array: Array, like: Loaded) -> None:
+    """One data set, with names and labels along its modes."""
+    made = file.create_dataset(str(like.extra.get("name") or "values").replace("/", "_"), data=array)
+    known = like.labels or {}
+    for dim, name in zip(made.dims, dim_names(like), strict=True):
+        dim.label = name
+        if name in known:
+            scale = file.create_dataset(f"labels/{name.replace('/', '_')}", data=_as_stored(known[name]))
+            scale.make_scale(name)
+            dim.attach_scale(scale)
+
+
+def _as_stored(labels: list[Any]) -> Any:
+    """Labels as numbers where all are, else as text."""
+    array = np.array(labels)
+    return array if array.dtype.kind in "biuf" else [str(x) for x in labels]

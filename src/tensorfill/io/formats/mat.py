@@ -1,0 +1,105 @@
+"""MATLAB's .mat: version 5 through SciPy, version 7.3, which is HDF5, through h5py; read in a process of their own."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import IO, Any
+
+import numpy as np
+
+from tensorfill.data.memory import ask
+from tensorfill.io.formats.apart import read_apart
+from tensorfill.io.formats.arrays import choose
+from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.worker import task
+from tensorfill.io.optional import attempt_import
+
+WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+TYPES = {"double": "f8", "single": "f4", "logical": "?", **dict(zip(WHOLE, WHOLE, strict=True))}  # MATLAB's names
+
+
+@FORMATS.register("mat")
+class MAT(Format):
+    """MATLAB through SciPy; version 7.3 files, which are HDF5, through h5py. Written as version 5."""
+
+    title = "a MATLAB file"
+    description = "MATLAB variables by name (--variable); version 7.3 needs h5py, written as version 5"
+    endings = (".mat",)
+    magic = (b"MATLAB 5.0", b"MATLAB 7.3")
+    options = frozenset({"variable"})
+
+    def read(self, request: Request) -> Loaded:
+        assert request.file is not None
+        if request.file.read(10) == self.magic[1]:
+            attempt_import("h5py", "a MATLAB 7.3 file", "xarray")
+        request.file.seek(0)
+        variables = read_apart("mat", request)
+        numbers = {
+            k: str(v.shape)
+            for k, v in variables.items()
+            if isinstance(v, np.ndarray) and v.dtype.kind in "biuf" and (v.size > 1 or k == request.variable)
+        }
+        odd = [k for k, v in variables.items() if isinstance(v, np.ndarray) and v.dtype.kind == "c"]
+        if request.variable in odd or (odd and not numbers):
+            msg = f"{request.variable or odd[0]} holds complex numbers; only real numbers can be completed."
+            raise FileError(msg)
+        name = choose(numbers, request.variable)
+        values = variables[name]
+        return Loaded("mat", values.shape, values.dtype, values, extra={"variables": variables, "name": name})
+
+    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        from scipy.io import savemat
+
+        name = str(like.extra.get("name") or "values")
+        if not name.isidentifier():  # MATLAB names are letters, digits and underscores
+            name = "values"
+        variables = {**like.extra.get("variables", {}), name: array} if like.format == "mat" else {name: array}
+        out = io.BytesIO()
+        # SciPy turns a vector into a row of its own accord, and refuses names over 31 letters unless told
+        savemat(out, variables, do_compression=True, long_field_names=True)
+        sink.write(out.getbuffer())
+
+
+@task("mat", "scipy.io", "h5py")
+def variables_of(source: str | bytes) -> dict[str, Any]:
+    """All variables of a file, by its path or its bytes."""
+    if isinstance(source, str):
+        with open(source, "rb") as file:
+            source = file.read()
+    return _read_hdf5(source) if source.startswith(b"MATLAB 7.3") else _read_mat(source)
+
+
+def _read_mat(data: bytes) -> dict[str, Any]:
+    from scipy.io import loadmat, whosmat
+
+    listed = whosmat(io.BytesIO(data))
+    ask(24 * sum(math.prod(shape) for _, shape, _ in listed), "what is in it, unpacked,")
+    # a double that MATLAB stored as small integers to save room is still a double, and a logical no integer; SciPy's
+    # own way to say so, mat_dtype=True, takes the imaginary part away from complex numbers
+    found = loadmat(io.BytesIO(data), mat_dtype=False)
+    kinds = {name: TYPES.get(kind) for name, _, kind in listed}
+    out = {k: v for k, v in found.items() if not k.startswith("__")}
+    for name, values in out.items():
+        dtype = kinds.get(name)
+        if dtype is not None and isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+            out[name] = values.astype(dtype, copy=False)
+    return out
+
+
+def _read_hdf5(data: bytes) -> dict[str, Any]:
+    from tensorfill.io.formats.hdf5 import open_hdf5
+
+    out = {}
+    with open_hdf5(data, "a MATLAB 7.3 file") as file:
+        for name, item in file.items():
+            if name.startswith("#") or not hasattr(item, "dtype"):
+                continue
+            if item.dtype.names == ("real", "imag"):
+                out[name] = (item["real"] + 1j * item["imag"]).T
+            if item.dtype.kind not in "biuf":
+                continue
+            kind = item.attrs.get("MATLAB_class", b"double")
+            values = np.asarray(item).T  # MATLAB counts columns first, HDF5 rows
+            out[name] = values.astype(bool) if kind == b"logical" else values
+    return {k: np.ascontiguousarray(v) for k, v in out.items()}

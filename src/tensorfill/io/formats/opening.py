@@ -1,0 +1,186 @@
+"""Which format a file has, by its name and by its first bytes, and opening it."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO
+
+from tensorfill.data.memory import ask, read_bounded
+from tensorfill.io.formats.base import FORMATS, FileError, Format, Loaded, Request
+
+GZIP = b"\x1f\x8b"
+UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # text, though it is full of zero bytes
+
+
+def format_of(path: str | Path) -> type[Format] | None:
+    """The format that the ending of a name says, or None."""
+    name = os.fspath(path).lower()
+    inner = name.removesuffix(".gz")
+    for kind in (kind for _, kind in FORMATS.items()):
+        if name.endswith(kind.endings) or ((kind.text or kind.packs) and inner.endswith(kind.endings)):
+            return kind
+    return None
+
+
+def what_is_read() -> str:
+    """The endings of files that can be read, for a sentence."""
+    return f"Files are read that end in {' '.join(kind.endings[0] for _, kind in FORMATS.items())}"
+
+
+def sniff(head: bytes) -> type[Format] | None:
+    """The format that the first bytes of a file say; text is a .tns if its first line is places and a number."""
+    for _, kind in FORMATS.items():
+        if kind.looks(head):
+            return kind
+    if head.startswith(UTF16):
+        return FORMATS["csv"]
+    if not head or b"\0" in head:
+        return None
+    lines = [line for line in head.splitlines() if line.strip() and not line.startswith(b"#")]
+    parts = lines[0].split() if lines else []
+    places = len(parts) > 2 and all(p.isdigit() for p in parts[:-1])
+    return FORMATS["tns" if places and _is_number(parts[-1]) else "csv"]
+
+
+def _is_number(word: bytes) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def choose_out(path: str | Path, like: Loaded, format: str | None) -> Format:
+    """The format to write: the one named, else by the ending, else that of what was read."""
+    if format is not None:
+        return _writable(format_named(format))
+    kind = None if str(path) == "-" else format_of(path)
+    if kind is None and Path(path).suffix and str(path) != "-" and not str(path).startswith("/dev/"):
+        known = " ".join(e for _, k in FORMATS.items() if k.writes for e in k.endings)
+        msg = f"the ending {Path(path).suffix} is not known; use one of {known}, or --format."
+        raise FileError(msg)
+    return _writable(kind or FORMATS[like.format])
+
+
+def _writable(kind: type[Format]) -> Format:
+    if not kind.writes:
+        msg = f"{kind.title} is read only; write .nii, .npy or .tif instead."
+        raise FileError(msg)
+    return kind()
+
+
+def format_named(format: str) -> type[Format]:
+    """The format of that name."""
+    try:
+        return FORMATS[format]
+    except ValueError as error:
+        raise FileError(str(error)) from error
+
+
+def store_of(path: Path) -> type[Format] | None:
+    """The format that a directory has, or None."""
+    return next((kind for _, kind in FORMATS.items() if kind.store and kind.is_store(path)), None)
+
+
+def load(path: str | Path, request: Request, format: str | None) -> Loaded:
+    """Open a file, a directory, or standard input for "-", and read it."""
+    kind = None if format is None else format_named(format)
+    place = Path(path)
+    if str(path) == "-":
+        return _load_open(replace(request, file=io.BytesIO(read_bounded(sys.stdin.buffer, "what comes in"))), kind)
+    if place.is_dir():
+        found = store_of(place)
+        if found is None:
+            msg = "it is a directory, and neither a Zarr store nor a DICOM series."
+            raise FileError(msg)
+        if kind is not None and kind is not found:
+            msg = f"it is a directory, not {kind.title}."
+            raise FileError(msg)
+        _check_options(found, request)
+        return found().read(replace(request, path=place))
+    with open(place, "rb") as file:
+        if not file.seekable():  # a named pipe, or the shell's <(command)
+            piped = io.BytesIO(read_bounded(file, "what comes through it"))
+            return _load_open(replace(request, file=piped), kind or format_of(path))
+        return _load_open(replace(request, file=file, path=place), kind or format_of(path))
+
+
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if it is a gzipped text."""
+    kind = format_of(path)
+    with open(path, "rb") as file:
+        packed = kind is not None and kind.text and file.read(2) == GZIP
+        file.seek(0)
+        if packed:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield io.BytesIO(read_bounded(unpacked, "unpacked it"))
+        else:
+            yield file
+
+
+def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
+    """Read an open file: unpack it if gzipped, see that it is what it says, hand it to its format."""
+    assert request.file is not None
+    head = request.file.read(4096)
+    request.file.seek(0)
+    if not head:
+        msg = "it is empty."
+        raise FileError(msg)
+    if head.startswith(GZIP) and (kind is None or kind.text or kind.packs):
+        cost = kind.cost if kind else 2.0
+        with gzip.GzipFile(fileobj=request.file) as packed:
+            request = replace(request, file=io.BytesIO(read_bounded(packed, "unpacked it", cost)))
+        assert request.file is not None
+        head = request.file.read(4096)
+        request.file.seek(0)
+    seen = sniff(head)
+    ending = "" if request.path is None else request.path.suffix
+    strange = kind is None and ending
+    kind = kind or seen
+    if kind is None:
+        what = f"the ending {ending} is not known, nor is how it starts" if ending else "its format is not known"
+        msg = f"{what}. {what_is_read()}; say what it is with --format."
+        raise FileError(msg)
+    foreign = kind.magic and not kind.begins(head) and kind.name != "mat"  # MATLAB's version 4 has no start of its own
+    wrong = foreign or (kind.text and (seen is None or not seen.text))
+    if wrong or kind.name == "zarr":
+        found = f"; it looks like {seen.title}" if seen and not seen.text else ""
+        msg = f"it is not {kind.title}{found}."
+        raise FileError(msg)
+    if not kind.streams and request.path is None:
+        msg = f"{kind.title} cannot come through a stream; give a file name."
+        raise FileError(msg)
+    _check_options(kind, request)
+    ask(kind.cost * request.length(), kind.title)
+    if not strange:
+        return kind().read(request)
+    try:
+        loaded = kind().read(request)
+    except (MemoryError, ImportError):
+        raise
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+        msg = f"the ending {ending} is not known, and it is not {kind.title} either ({line}). "
+        msg += f"{what_is_read()}; say what it is with --format."
+        raise FileError(msg) from error
+    note = f"the ending {ending} is not known; it was read as {kind.title}"
+    return replace(loaded, notes=(*loaded.notes, note))
+
+
+def _check_options(kind: type[Format], request: Request) -> None:
+    if request.missing_value is not None and "missing_value" not in kind.options:
+        msg = f"--missing-value must be a number for {kind.title}; got {request.missing_value!r}."
+        raise FileError(msg)
+    for option in ("value", "variable", "alpha_missing"):
+        if getattr(request, option) and option not in kind.options:
+            msg = f"--{option.replace('_', '-')} means nothing for {kind.title}; leave it out."
+            raise FileError(msg)

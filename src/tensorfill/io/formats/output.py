@@ -1,0 +1,213 @@
+"""Where answers go: a file or directory that appears whole or not at all, a device, or a stream; and why not."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from tensorfill.data.memory import BudgetError
+from tensorfill.io.atomic import OLD, exchange, replacing, room_beside, sweep
+from tensorfill.io.formats.apart import remember
+from tensorfill.io.formats.base import Array, FileError, Format, Loaded
+from tensorfill.io.formats.opening import store_of
+
+REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "permission denied",
+    errno.EROFS: "the file system is read-only",
+    errno.EISDIR: "it is a directory",
+    errno.EFBIG: "the file would be larger than the file system allows",
+    errno.EPIPE: "the reader of the stream has gone",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def reason(error: OSError) -> str:
+    """What went wrong, in a few words."""
+    if (error.strerror or "").startswith("it is "):  # our own words
+        return str(error.strerror)
+    return REASONS.get(error.errno or 0) or error.strerror or str(error)
+
+
+@contextmanager
+def naming(path: str | Path, verb: str) -> Iterator[None]:
+    """Whatever goes wrong inside becomes a FileError that names the file."""
+    stream = "standard output" if verb == "write" else "standard input"
+    name = stream if str(path) == "-" else os.fspath(path)
+    start = f"cannot {verb} {name}: "
+    try:
+        yield
+    except FileError as error:
+        raise FileError(start + str(error), error.variables) from error.__cause__
+    except FileNotFoundError as error:
+        msg = f"{start}{'there is no such file' if verb != 'write' else reason(error)}."
+        raise FileError(msg) from error
+    except (ImportError, MemoryError) as error:
+        told = isinstance(error, ImportError | BudgetError)
+        text = str(error) if told else "there is not enough memory for it."
+        raise FileError(start + text) from error
+    except OSError as error:
+        # without a number it is a library's own word for a damaged file
+        known = error.errno is not None or verb == "write"
+        msg = f"{start}{reason(error)}." if known else f"{start}{_describe_damage(error)}"
+        raise FileError(msg) from error
+    except Exception as error:
+        # libraries meet a damaged file with any exception at all
+        if verb == "write":
+            raise
+        raise FileError(start + _describe_damage(error)) from error
+
+
+def _describe_damage(error: Exception) -> str:
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+    return f"it is damaged or of an unknown kind ({line})."
+
+
+class Sink:
+    """A file to write to that does not show its descriptor.
+
+    Libraries that find one write past Python and lose the reason when the disk is full.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.write, self.flush = file.write, file.flush
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
+
+
+def write_file(path: Path, write: Callable[[Any], None]) -> None:
+    """Have `write(sink)` fill a new file, then put it in the place of `path`."""
+    target = Path(os.path.realpath(path))  # the file that a link points to is replaced, not the link
+    if _is_special(target):
+        buffer = io.BytesIO()
+        write(buffer)
+        with open(target, "wb", buffering=0) as device:
+            _write_all(device, buffer.getbuffer())
+        return
+    check_place(target)
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    with replacing(target) as file:
+        write(Sink(file))
+    if mode is not None:
+        os.chmod(target, mode)
+    remember(target)
+    _sync(target.parent)
+
+
+def write_stream(stream: IO[bytes], write: Callable[[Any], None]) -> None:
+    """The same into a pipe; nothing is sent before all of it is made."""
+    buffer = io.BytesIO()
+    write(buffer)
+    stream.write(buffer.getbuffer())
+    stream.flush()
+
+
+def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None:
+    """Write `values` as `kind` would, and throw it away: what it cannot hold is refused now, not after the fit."""
+    if kind.streams:
+        kind.write(io.BytesIO(), values, like)
+        return
+    target = Path(os.path.realpath(path))
+    with room_beside(target) as room:
+        kind.write_path(Path(room) / target.name, values, like)
+
+
+def can_write(kind: Format, completed: Array, like: Loaded) -> bool:
+    """Can `kind` hold the completed tensor, or this part of it?"""
+    try:
+        with tempfile.TemporaryDirectory() as room:
+            try_out(kind, Path(room) / f"trial{kind.endings[0]}", like.restore(completed), like)
+    except Exception:  # its refusal, or whatever a library makes of what it cannot write
+        return False
+    return True
+
+
+@contextmanager
+def replacing_path(path: Path, *, store: bool) -> Iterator[Path]:
+    """A path beside `path` for a library to make a file or a directory at; then it takes the place of `path`.
+
+    `store` says that it is a directory; only a directory of its kind is ever replaced by one.
+    """
+    target = Path(os.path.realpath(path))
+    check_place(target, store=store)
+    sweep(target)
+    with room_beside(target) as room:
+        new = Path(room) / target.name
+        yield new
+        for folder, _, names in os.walk(room):
+            for name in names:
+                _sync(Path(folder) / name)
+        if target.is_dir():
+            _take_place(new, target, Path(room) / OLD)
+        else:
+            os.replace(new, target)
+    remember(target)
+    _sync(target.parent)
+
+
+def _take_place(new: Path, target: Path, old: Path) -> None:
+    """The directory `new` in the place of `target`: in one step where the system can, so that even a kill leaves one
+    or the other. Elsewhere `target` moves aside, to where `sweep` finds it, and back if the second step fails.
+    """
+    if exchange(new, target):
+        return
+    os.replace(target, old)
+    try:
+        os.replace(new, target)
+    except BaseException:
+        os.replace(old, target)
+        raise
+
+
+def _is_special(path: Path) -> bool:
+    """A device or a pipe, which must be written to, not replaced."""
+    try:
+        kind = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
+
+
+def check_place(target: Path, *, store: bool = False) -> None:
+    """Refuse a place where nothing can be written; `store` says that a directory (Zarr) is to be."""
+    if not target.parent.is_dir():
+        msg = f"the directory {target.parent} does not exist."
+        raise FileError(msg)
+    if target.is_dir() and not store:
+        msg = "it is a directory."
+        raise FileError(msg)
+    if store and target.is_dir() and any(target.iterdir()) and not _replaceable(target):
+        msg = "it is a directory that holds other files; name another."
+        raise FileError(msg)
+    if store and target.is_file():
+        msg = "there is a file of that name, and a directory is to be written; name another."
+        raise FileError(msg)
+
+
+def _replaceable(target: Path) -> bool:
+    """A Zarr store is a whole, and another may take its place; a directory of files is the user's."""
+    found = store_of(target)
+    return found is not None and found.name == "zarr"
+
+
+def _sync(path: Path) -> None:
+    """Make sure that it is on the disk, not only on its way there."""
+    with suppress(OSError):  # some file systems cannot sync a directory
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _write_all(device: Any, data: memoryview) -> None:
+    while data:
+        data = data[device.write(data) :]

@@ -1,0 +1,218 @@
+"""Single pictures through Pillow: PNG, JPEG, WebP, BMP, JPEG 2000, HEIC.
+
+They are the way up that EXIF says, and are written back as they were stored. 16-bit PNG goes through `png16.py`, since
+Pillow cuts 16-bit colour to 8 bits.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, ClassVar
+
+import numpy as np
+
+from tensorfill.io.formats.apart import read_apart
+from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, refuse_cmyk, stack_alpha, to_image
+from tensorfill.io.formats.worker import task
+from tensorfill.io.optional import attempt_import
+
+ORIENTATION = 274  # the number of the tag in EXIF
+KEPT = ("icc_profile", "dpi", "exif")  # metadata of a picture that is written back
+
+
+def turn_upright(pixel: Array, orientation: int) -> Array:
+    """Pixels (H, W, ...) as they are stored, the way up that EXIF says: 1 is upright, 6 and 8 lie on their side."""
+    if orientation in (5, 6, 7, 8):
+        pixel = pixel.swapaxes(0, 1)
+    down, right = orientation in (3, 4, 7, 8), orientation in (2, 3, 6, 7)
+    return np.ascontiguousarray(pixel[:: -1 if down else 1, :: -1 if right else 1])
+
+
+def turn_back(pixel: Array, orientation: int) -> Array:
+    """The inverse of `turn_upright`: only quarter turns, 6 and 8, are not their own."""
+    return turn_upright(pixel, {6: 8, 8: 6}.get(orientation, orientation))
+
+
+@task("picture", "PIL.Image")
+def decode_picture(source: str | bytes, formats: list[str]) -> dict[str, Any]:
+    """A single picture, by its path or its bytes, in plain values, upright."""
+    from PIL import Image
+
+    if "HEIF" in formats:
+        attempt_import("pillow_heif", "reading HEIC", "heic").register_heif_opener()
+    data = Path(source).read_bytes() if isinstance(source, str) else source
+    with Image.open(io.BytesIO(data), formats=formats) as image:
+        if getattr(image, "n_frames", 1) > 1 and image.format not in ("MPO", "HEIF"):
+            msg = f"it is an animated {image.format}; save it as GIF or multi-page TIFF."
+            raise FileError(msg)
+        ask_room(image, len(data))
+        values, alpha = pixels(image)
+        way = int(image.getexif().get(ORIENTATION, 1)) if image.format != "HEIF" else 1
+        kept = {k: image.info[k] for k in KEPT if image.info.get(k)}
+        mode = str(image.mode)
+    alpha = None if alpha is None else turn_upright(alpha, way)
+    return {"values": turn_upright(values, way), "alpha": alpha, "save": kept, "mode": mode, "orientation": way}
+
+
+class Picture(Format):
+    """A single picture through Pillow, 8 bits; subclasses say what it is called."""
+
+    whole = True
+    pillow: ClassVar[tuple[str, ...]]  # what Pillow calls it
+    apart: ClassVar[bool] = True  # is it read in the process for fragile files?
+    saves: ClassVar[dict[str, Any]] = {}  # settings of Pillow for writing
+    keeps: ClassVar[tuple[str, ...]] = KEPT
+    alpha: ClassVar[bool] = True  # does it hold alpha?
+    cmyk: ClassVar[bool] = False  # CMYK colours?
+    options = frozenset({"alpha_missing"})
+
+    def read(self, request: Request) -> Loaded:
+        formats = list(self.pillow)
+        found = (
+            read_apart("picture", request, formats=formats) if self.apart else decode_picture(request.bytes(), formats)
+        )
+        values, alpha = found.pop("values"), found.pop("alpha")
+        return load_picture(request, self.name, values, alpha, video=False, extra=found)
+
+    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        name = self.pillow[0].replace("JPEG2000", "JPEG 2000")
+        if not self.cmyk:
+            refuse_cmyk(like, name)
+        if array.dtype == np.uint16:
+            msg = f"{name} holds 8 bits per sample and these values have 16; write .png or .tif instead."
+            raise FileError(msg)
+        values, alpha, axes = planes(array, like, name, deep=False)
+        if alpha is not None and not self.alpha:
+            msg = f"{name} holds no alpha channel; write .png or .tif instead."
+            raise FileError(msg)
+        self._save(sink, stack_alpha(values, alpha, axes), like)
+
+    def _save(self, sink: IO[bytes], pixel: Array, like: Loaded) -> None:
+        kept = {k: v for k, v in like.extra.get("save", {}).items() if k in self.keeps}
+        if "exif" in kept:  # which says that the pixels lie on their side
+            pixel = turn_back(pixel, like.extra.get("orientation", 1))
+        out = io.BytesIO()
+        to_image(pixel, like.extra.get("mode") == "CMYK").save(out, self.pillow[0], **self.saves, **kept)
+        sink.write(out.getbuffer())
+
+
+@FORMATS.register("png")
+class PNG(Picture):
+    """PNG through Pillow, or `png16` when it has 16 bits per sample."""
+
+    title = "a PNG picture"
+    description = "picture: grey or colour, 8 or 16 bits, alpha kept"
+    endings = (".png",)
+    magic = (b"\x89PNG\r\n\x1a\n",)
+    pillow = ("PNG",)
+    apart = False
+
+    def read(self, request: Request) -> Loaded:
+        data = request.bytes()
+        if len(data) > 24 and data[24] == 16:  # the bit depth in IHDR, always the first chunk
+            from tensorfill.io.formats import png16
+
+            values, alpha, chunks = png16.decode(data)
+            return load_picture(request, "png", values, alpha, video=False, extra={"chunks": chunks})
+        return super().read(replace(request, file=io.BytesIO(data)))
+
+    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        refuse_cmyk(like, "PNG")
+        if array.dtype == np.bool_ and array.ndim == 2 and like.format in ("png", "tiff"):
+            values, alpha, axes = array, like.extra.get("alpha"), "HW"  # a 1-bit picture stays one
+        else:
+            values, alpha, axes = planes(array, like, "PNG")
+        pixel = stack_alpha(values, alpha, axes)
+        if pixel.dtype == np.uint16:
+            from tensorfill.io.formats import png16
+
+            sink.write(png16.encode(pixel, like.extra.get("chunks", [])))
+            return
+        self._save(sink, pixel, like)
+
+
+@FORMATS.register("jpeg")
+class JPEG(Picture):
+    """JPEG through Pillow."""
+
+    title = "a JPEG picture"
+    description = "picture: grey, RGB or CMYK, 8 bits; lossy"
+    endings = (".jpg", ".jpeg", ".jpe")
+    magic = (b"\xff\xd8\xff",)
+    note = "JPEG is lossy: observed values change a little when it is written; use PNG to keep them."
+    pillow = ("JPEG", "MPO")
+    apart = False
+    # 4:4:4: halving the colour resolution would blur exactly the pixels that were filled in
+    saves: ClassVar[dict[str, Any]] = {"quality": 95, "subsampling": 0}
+    alpha = False
+    cmyk = True
+    options = frozenset()
+
+
+@FORMATS.register("webp")
+class WebP(Picture):
+    """WebP through Pillow, written without loss."""
+
+    title = "a WebP picture"
+    description = "picture: RGB, 8 bits, alpha kept; written without loss"
+    endings = (".webp",)
+    magic = (b"RIFF",)
+    pillow = ("WEBP",)
+    keeps = ("icc_profile", "exif")
+    saves: ClassVar[dict[str, Any]] = {"lossless": True, "exact": True}
+
+    @classmethod
+    def begins(cls, head: bytes) -> bool:
+        return head.startswith(b"RIFF") and head[8:12] == b"WEBP"
+
+
+@FORMATS.register("bmp")
+class BMP(Picture):
+    """Windows bitmaps through Pillow."""
+
+    title = "a BMP picture"
+    description = "picture: grey or RGB, 8 bits"
+    endings = (".bmp", ".dib")
+    magic = (b"BM",)
+    pillow = ("BMP", "DIB")
+    keeps = ("dpi",)
+    alpha = False
+
+    @classmethod
+    def looks(cls, head: bytes) -> bool:
+        return cls.begins(head) and head[14:18] in (b"\x28\0\0\0", b"\x6c\0\0\0", b"\x7c\0\0\0")  # else any text
+
+
+@FORMATS.register("jpeg2000")
+class JPEG2000(Picture):
+    """JPEG 2000 through Pillow, written without loss."""
+
+    title = "a JPEG 2000 picture"
+    description = "picture: grey or RGB, 8 bits, alpha kept; written without loss"
+    endings = (".jp2", ".j2k", ".jpf", ".jpx")
+    magic = (b"\0\0\0\x0cjP  ", b"\xff\x4f\xff\x51")
+    pillow = ("JPEG2000",)
+    keeps = ()
+
+
+@FORMATS.register("heic")
+class HEIC(Picture):
+    """HEIC, as telephones take photographs, through pillow-heif; read only."""
+
+    title = "a HEIC picture"
+    description = "picture: RGB, 8 bits, alpha kept; read only; needs pillow-heif"
+    endings = (".heic", ".heif", ".hif")
+    magic = (b"ftyp",)
+    pillow = ("HEIF",)
+    writes = False
+
+    @classmethod
+    def begins(cls, head: bytes) -> bool:
+        return head[4:8] == b"ftyp" and head[8:12] in (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1")
+
+    def read(self, request: Request) -> Loaded:
+        attempt_import("pillow_heif", "reading HEIC", "heic")
+        return super().read(request)

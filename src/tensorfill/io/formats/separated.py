@@ -1,0 +1,89 @@
+"""Text with separated cells: its encoding, what stands between the cells, and its rows."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import re
+from typing import Any
+
+from tensorfill.io.formats.base import FileError
+from tensorfill.io.formats.cells import COMMA, MISSING
+
+WINDOWS = "cp1252"  # what spreadsheets in the west of Europe and in America save where they do not save Unicode
+GUESSED = "the file is not UTF-8; its letters were read as Windows-1252 (cp1252). Save it as UTF-8 if they look wrong."
+CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f]")  # in no text
+SAMPLE = 100_000  # characters are enough to see what stands between the cells
+
+
+def read_rows(data: bytes) -> tuple[list[list[str]], dict[str, Any]]:
+    """All rows, and how they were separated."""
+    text, encoding = _decode(data)
+    preface, text = _preface(text)
+    head = text.partition("\n")[0]
+    style: dict[str, Any] = {
+        "delimiter": _delimiter(text),
+        "lineterminator": "\r\n" if head.endswith("\r") else "\n",
+        "encoding": encoding,
+        "preface": preface,
+    }
+    spaces = style["delimiter"] == " "
+    lines = io.StringIO("\n".join(map(str.strip, text.splitlines())) if spaces else text, newline="")
+    rows = [row for row in csv.reader(lines, delimiter=style["delimiter"], skipinitialspace=spaces) if row]
+    if not rows:
+        msg = "it holds no rows."
+        raise FileError(msg)
+    for k, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            cells = f"{len(row)} cell{'s' * (len(row) != 1)}"
+            msg = f"row {k + 1} has {cells}, but row 1 has {len(rows[0])}. "
+            msg += "Give each row as many, blank where one is missing."
+            raise FileError(msg)
+    if len(rows[0]) > 1 and not any(row[-1].strip() for row in rows):  # each row ends with a comma
+        rows = [row[:-1] for row in rows]
+    return rows, style
+
+
+def _preface(text: str) -> tuple[str, str]:
+    """(lines before the table that start with #, the rest): they are no part of it, unless they have as many cells."""
+    lines = text.splitlines(keepends=True)
+    first = next((k for k, line in enumerate(lines) if not line.startswith("#")), 0)
+    between = _delimiter("".join(lines[first:]))
+    if any(line.count(between) == lines[first].count(between) for line in lines[:first]):
+        return "", text
+    return "".join(lines[:first]), "".join(lines[first:])
+
+
+def _decode(data: bytes) -> tuple[str, str]:
+    """(the text, how it was encoded), to be written in the same way."""
+    marks = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+    encoding = next((name for mark, name in marks.items() if data.startswith(mark)), "utf-8")
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        if encoding == "utf-8" and not CONTROLS.search(data):
+            with contextlib.suppress(UnicodeDecodeError):
+                return data.decode(WINDOWS), WINDOWS
+        msg = f"it is neither {encoding.upper()} nor {WINDOWS} text (byte {error.start}); save it as UTF-8."
+        raise FileError(msg) from error
+
+
+def _delimiter(text: str) -> str:
+    """What stands between the cells: the most frequent of comma, semicolon, tab and bar in the first line, spaces where
+    there is none; not a comma that is inside numbers (1,5;2,5).
+    """
+    first = text[:SAMPLE].splitlines()[:20]
+    head = first[0] if first else ""
+    best = max(",;\t|", key=head.count)  # the comma on a draw
+    if best not in head and len({len(line.split()) for line in first if line.strip()} - {0, 1}) == 1:
+        return " "  # columns of a text file
+    for other in ";\t":
+        if best == "," and other in head:
+            cells = [cell.strip() for line in first for cell in line.split(other)]
+            known = [cell for cell in cells if cell.lower() not in MISSING]
+            if len({line.count(other) for line in first if line}) == 1 and any(map(COMMA.fullmatch, known)):
+                plain = (cell for cell in known if "," in cell)
+                best = other if all(map(COMMA.fullmatch, plain)) else best
+    return best

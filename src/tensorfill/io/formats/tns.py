@@ -1,0 +1,110 @@
+"""FROSTT .tns: one line per known entry, its indices counted from 1, then its value; `#` starts a comment."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from typing import IO
+
+import numpy as np
+
+from tensorfill.data.coordinates import first_duplicate
+from tensorfill.data.exact import EXACT, whole_numbers
+from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, texts
+
+SHAPE = re.compile(rb"^#\s*shape:?\s+([\d ]+)$", re.MULTILINE)
+CHUNK = 100_000  # lines written at a time
+
+
+@FORMATS.register("tns")
+class TNS(Format):
+    """FROSTT coordinates. The shape is that of a comment `# shape I J K`, or else the largest index of each mode."""
+
+    title = "a FROSTT .tns file"
+    description = "coordinates: one line `i j k value` per known entry, counted from 1; may be gzipped"
+    endings = (".tns",)
+    text = True
+    cost = 20.0  # eight bytes for each of its numbers, which may be one digit and a space; and copies to sort them
+
+    def read(self, request: Request) -> Loaded:
+        data = request.bytes()
+        table = _parse(data, least=2 if request.listing else 3)
+        if request.listing in table.shape[1:]:  # a list of entries without values
+            table = np.column_stack([table, np.zeros(len(table))])
+        where, values = table[:, :-1].astype(np.int64), table[:, -1]
+        if (where != table[:, :-1]).any() or where.min() < 1:
+            row = int(np.flatnonzero(((where != table[:, :-1]) | (where < 1)).any(axis=1))[0])
+            msg = f"indices must be whole numbers from 1; got {_plain(table[row, :-1])} in entry {row + 1}."
+            raise FileError(msg)
+        twice = first_duplicate(where)
+        if twice:
+            lines = f"entries {twice[0] + 1} and {twice[1] + 1}"
+            msg = f"the entry {_plain(where[twice[0]])} appears twice ({lines}); keep one of them."
+            raise FileError(msg)
+        shape = _shape(data, where)
+        body = re.sub(rb"#[^\n]*", b"", data)
+        if not re.search(rb"[.eEnN]", body):  # no point, no exponent, no nan: whole numbers, and so are the answers
+            values = _whole(values, body)
+        seen = ~np.isnan(values) | bool(request.listing)
+        return Loaded("tns", shape, values.dtype, indices=(where - 1)[seen], values_coo=values[seen])
+
+    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        for start in range(0, array.size, CHUNK):
+            flat = np.arange(start, min(start + CHUNK, array.size))
+            where = np.stack(np.unravel_index(flat, array.shape), axis=1)
+            self._lines(sink, where, array.ravel()[flat], like.shape, first=start == 0)
+
+    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
+        for start in range(0, len(values), CHUNK):
+            part = slice(start, start + CHUNK)
+            self._lines(sink, indices[part], values[part], like.shape, first=start == 0)
+
+    def _lines(self, sink: IO[bytes], where: Array, values: Array, shape: tuple[int, ...], *, first: bool) -> None:
+        if first:
+            sink.write(f"# shape {' '.join(map(str, shape))}\n".encode())
+        if values.dtype.kind == "f" and np.isnan(values).any():  # what is missing is absent
+            where, values = where[~np.isnan(values)], values[~np.isnan(values)]
+        columns = [map(str, (column + 1).tolist()) for column in where.T]
+        rows = zip(*columns, texts(values), strict=True)
+        sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())
+
+
+def _parse(data: bytes, least: int) -> Array:
+    """All lines as floats, (nnz, N + 1); indices are exact up to 2^53."""
+    try:
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # no data: said below, better
+            table = np.loadtxt(io.BytesIO(data), comments="#", ndmin=2, dtype=np.float64)
+    except ValueError as error:
+        msg = f"each line must be `i j k value`, all numbers, with the same count in every line ({error})."
+        raise FileError(msg) from error
+    if table.size == 0 or table.shape[1] < least:
+        msg = "each line must be `i j [k ...] value`: at least two indices and a value."
+        raise FileError(msg)
+    return table
+
+
+def _whole(values: Array, body: bytes) -> Array:
+    """The values as integers: read again from the text where they are too large for floats to be exact."""
+    if np.abs(values).max() < EXACT:
+        return values.astype(np.int64)
+    try:
+        return whole_numbers([line.split()[-1].decode() for line in body.splitlines() if line.strip()])
+    except ValueError as error:
+        raise FileError(str(error)) from error
+
+
+def _shape(data: bytes, where: Array) -> tuple[int, ...]:
+    largest = tuple(int(m) for m in where.max(axis=0))
+    stated = SHAPE.search(data)
+    if stated is None:
+        return largest
+    shape = tuple(int(n) for n in stated.group(1).split())
+    if len(shape) != len(largest) or any(n < m for n, m in zip(shape, largest, strict=True)):
+        msg = f"its comment says shape {shape}, but the largest indices are {largest}; correct the comment or drop it."
+        raise FileError(msg)
+    return shape
+
+
+def _plain(row: Array) -> tuple[float, ...]:
+    return tuple(int(i) if i == int(i) else float(i) for i in row)

@@ -1,0 +1,111 @@
+"""Tables of several kinds of columns in files: read by pandas, and written with every known cell as it was."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from tensorfill.data.observations import DataWarning
+from tensorfill.data.sources import EncodedSource
+from tensorfill.io.atomic import replacing
+from tensorfill.io.observe import observe
+
+TEXT, OTHER = (".csv", ".tsv"), (".xlsx", ".parquet", ".feather")
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", "?")
+ISO = r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2})?)?"  # dates in text that are taken for dates
+
+
+@dataclass(frozen=True, eq=False)
+class MixedTable:
+    """A table of a file. `texts` are its cells as they are written, None where the file has types of its own."""
+
+    frame: Any
+    texts: Any = None
+    delimiter: str = ","
+
+    @classmethod
+    def read(cls, path: str) -> MixedTable:
+        """From CSV, Excel, Parquet or Feather."""
+        ending = Path(path).suffix.lower()
+        if ending in TEXT:
+            return cls.parse(Path(path).read_text(encoding="utf-8-sig"))
+        if ending not in OTHER:
+            msg = f"a table must end in {', '.join((*TEXT, *OTHER))}; got {path!r}."
+            raise ValueError(msg)
+        readers = {".xlsx": pd.read_excel, ".parquet": pd.read_parquet, ".feather": pd.read_feather}
+        return cls(readers[ending](path))
+
+    @classmethod
+    def find(cls, path: str) -> MixedTable | None:
+        """The table, if it has gaps and categories or dates to learn from; None for anything else: numbers."""
+        if Path(path).suffix.lower() not in {*TEXT, *OTHER} or not Path(path).is_file():
+            return None
+        try:
+            table = cls.read(path)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)
+                found = observe(table.frame)
+        except Exception:  # whatever it is: the readers of numbers say it in their words
+            return None
+        return table if isinstance(found.source, EncodedSource) and found.nnz < found.size else None
+
+    @classmethod
+    def parse(cls, text: str) -> MixedTable:
+        """From the text of a CSV file."""
+        delimiter = max(",;\t", key=text.splitlines()[0].count) if text else ","
+        texts = pd.read_csv(io.StringIO(text), sep=delimiter, dtype=str, keep_default_na=False, na_filter=False)
+        return cls(texts.apply(_cast).set_axis(texts.index), texts, delimiter)
+
+    def write(self, path: str, filled: Any) -> None:
+        """Write the completed table; the ending says the format."""
+        ending = Path(path).suffix.lower()
+        with replacing(path) as file:
+            if ending in TEXT:
+                delimiter = "\t" if ending == ".tsv" else self.delimiter
+                text = self._texts(filled).to_csv(index=False, sep=delimiter, quoting=csv.QUOTE_MINIMAL)
+                file.write(text.encode())
+            else:
+                writers = {".xlsx": filled.to_excel, ".parquet": filled.to_parquet}
+                writers.get(ending, filled.to_feather)(file, **({} if ending == ".feather" else {"index": False}))
+
+    def _texts(self, filled: Any) -> Any:
+        """The cells as they were, and what was filled as its column writes numbers and dates."""
+        if self.texts is None:
+            return filled
+        out = self.texts.copy()
+        for n in range(filled.shape[1]):
+            column, gaps = filled.iloc[:, n], self.frame.iloc[:, n].isna() & filled.iloc[:, n].notna()
+            if gaps.any():
+                out.isetitem(n, out.iloc[:, n].where(~gaps, _format_cells(column, self.texts.iloc[:, n][~gaps])))
+        return out
+
+
+def _cast(texts: Any) -> Any:
+    """A column of texts as numbers or dates where all of them are, else as texts; None or NaN = missing."""
+    known = ~texts.str.strip().isin(MISSING)
+    if not known.any():
+        return texts.where(known).astype(float)
+    numbers = pd.to_numeric(texts.where(known), errors="coerce")
+    if numbers.notna().sum() == known.sum():
+        return numbers
+    if texts[known].str.fullmatch(ISO).all():
+        return pd.to_datetime(texts.where(known), errors="coerce", format="ISO8601")
+    return texts.where(known, None)
+
+
+def _format_cells(column: Any, known: Any) -> Any:
+    """Values as text, in the way of the texts that are known of the column."""
+    if column.dtype.kind == "M":
+        return column.dt.strftime(
+            {10: "%Y-%m-%d", 16: "%Y-%m-%d %H:%M"}.get(known.str.len().max(), "%Y-%m-%d %H:%M:%S")
+        )
+    if column.dtype.kind != "f":
+        return column.astype(str)
+    places = known.str.extract(r"\.(\d+)\s*$")[0].str.len().max()
+    return column.map(lambda x: f"{x:.{0 if pd.isna(places) else int(places)}f}")

@@ -1,0 +1,295 @@
+"""Compiled loops of the self-similarity prior. Imports Numba: import this module inside functions only.
+
+Design: pictures are (H, W, C), float32, in units of sigma, so every constant below is dimensionless. A call serves a
+slab of reference rows and writes to accumulators of its own; the caller adds slabs in a fixed order, so the answer
+does not depend on the number of threads. No BLAS: the matrices are small, and a threaded BLAS inside threads is slow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.kernels._numba import inner, jit
+from tensorfill.methods.image._small_matrices import LANES, combine, gram, solve
+
+Array = NDArray[Any]
+
+CHANNELS = 0.3  # share of the whole picture's channel covariance in that of one group
+LEVEL = 4.0  # variance of a level common to all columns of a row (see `condition`)
+DATA = 0.3  # variance of an observed entry that guides, in units of sigma^2: it falls with sigma
+# LEVEL, DATA and CHANNELS: best of a factor of 2 to 4 up and down on parts of house, tree and jellybeans at 60, 80 and
+# 95 % missing, masks of their own; all three are flat.
+
+
+@inner
+def _column_distances(guide: Array, y: int, v: int, patch: int, span: Any, out: Array) -> None:
+    """out[x - low] = squared distance of the columns of height `patch` at (y, x) and (v, x + step), low <= x < high.
+
+    span = (step, low, high). Flat, with unsigned offsets: signed ones may count from the end, and the check keeps
+    loops out of vector lanes.
+    """
+    step, low, high = span
+    C, H, W = guide.shape
+    F, u64 = guide.reshape(-1), np.uint64
+    length = u64(high - low)
+    for x in range(length):
+        out[x] = 0
+    for c in range(C):
+        for i in range(patch):
+            here, there = u64((c * H + y + i) * W + low), u64((c * H + v + i) * W + low + step)
+            for x in range(length):
+                d = F[here + x] - F[there + x]
+                out[x] += d * d
+
+
+@inner
+def _met_along(
+    guide: Array,
+    lines: Any,
+    columns: Array,
+    patch: int,
+    steps: Any,
+    line: Array,
+    met: Array,
+    distance: Array,
+    out: Array,
+) -> None:
+    """The patches of row v, from steps[0] to steps[1] columns further, as look-alikes of those of row y, where lines =
+    (y, v): met (columns,), distance and out (columns, K) go on.
+    """
+    (y, v), W, K = lines, guide.shape[2], out.shape[1]
+    for step in range(max(steps[0], patch - W), min(steps[1], W - patch) + 1):
+        low, high = max(0, -step), min(W, W - step)
+        _column_distances(guide, y, v, patch, (step, low, high), line)
+        for b in range(len(columns)):
+            x = columns[b]
+            if x < low or x + patch > high:
+                continue
+            s = np.float32(-1) if v == y and step == 0 else np.float32(0)
+            for j in range(patch):
+                s += line[x - low + j]
+            if met[b] < K:
+                k = met[b]
+                met[b] += 1
+            elif s < distance[b, K - 1]:
+                k = K - 1
+            else:
+                continue
+            while k > 0 and distance[b, k - 1] > s:
+                distance[b, k] = distance[b, k - 1]
+                out[b, k] = out[b, k - 1]
+                k -= 1
+            distance[b, k] = s
+            out[b, k] = v * W + x + step
+
+
+@jit
+def match(
+    guide: Array, rows: Array, columns: Array, patch: int, places: Array, height: int, reach: int, out: Array
+) -> None:
+    """For the patch at each (row, column): the corners v * W + u of the K nearest in its window, nearest first.
+
+    guide (C, H, W), frames of `height` rows one below the other. places (n, 4): where to look, from which row to which
+    and from which column to which, seen from the patch; in the first of them also in `reach` frames before and after.
+    out (len(rows), len(columns), K), int32. The patch itself comes first; ties go to the first met. A whole row of
+    patches is compared with itself moved by one step after the other: neighbours share the work.
+    """
+    _, H, W = guide.shape
+    K = out.shape[2]
+    distance, line = np.empty((len(columns), K), np.float32), np.empty(W, np.float32)
+    for a in range(len(rows)):
+        y, met = rows[a], np.zeros(len(columns), np.int64)
+        frame = y // height
+        for n in range(len(places)):
+            away, steps = reach if n == 0 else 0, (places[n, 2], places[n, 3])
+            for other in range(max(0, frame - away), min(H // height, frame + away + 1)):
+                top = other * height
+                first, last = max(0, y % height + places[n, 0]), min(height - patch, y % height + places[n, 1])
+                for v in range(top + first, top + last + 1):
+                    _met_along(guide, (y, v), columns, patch, steps, line, met, distance, out[a])
+
+
+@inner
+def _gather(X: Array, corners: Array, patch: int, Y: Array, mean: Array) -> None:
+    """Y[s, c K + k] = entry (s, c) of patch k, less its mean over the group, mean[s, c]."""
+    W, C, K = X.shape[1], X.shape[2], len(corners)
+    for k in range(K):
+        v, u = corners[k] // W, corners[k] % W
+        for i in range(patch):
+            for j in range(patch):
+                for c in range(C):
+                    Y[i * patch + j, c * K + k] = X[v + i, u + j, c]
+    for s in range(patch * patch):
+        for c in range(C):
+            total = np.float32(0)
+            for k in range(K):
+                total += Y[s, c * K + k]
+            total /= np.float32(K)
+            mean[s, c] = total
+            for k in range(K):
+                Y[s, c * K + k] -= total
+
+
+@inner
+def _spread(Z: Array, mean: Array, w: Any, corners: Array, patch: int, first: int, num: Array, den: Array) -> None:
+    """Add the group's patches Z (s, c K + k), with weight w, to the slab's sums, whose row 0 is row `first`."""
+    W, C, K = num.shape[1], num.shape[2], len(corners)
+    for k in range(K):
+        v, u = corners[k] // W - first, corners[k] % W
+        for i in range(patch):
+            for j in range(patch):
+                for c in range(C):
+                    num[v + i, u + j, c] += w * (Z[i * patch + j, c * K + k] + mean[i * patch + j, c])
+                den[v + i, u + j] += w
+
+
+@inner
+def _covariance(Q: Array, channels: Array, K: int, C: int, mix: Any) -> Any:
+    """Turn the sampled covariance Q (K C, K C) into the prior's, in place; return the mean variance.
+
+    A few dozen rows say too little about K C variables: the share `mix` of Q gives way to (columns) x (channels), and
+    a level common to all columns is free to move.
+    """
+    f32 = np.float32
+    G = np.zeros((K, K), f32)  # between columns
+    V = np.zeros((C, C), f32)  # between channels
+    for a in range(C):
+        for b in range(C):
+            for k in range(K):
+                V[a, b] += Q[a * K + k, b * K + k] / f32(K)
+        for k in range(K):
+            for h in range(K):
+                G[k, h] += Q[a * K + k, a * K + h] / f32(C)
+    variance = f32(0)
+    for a in range(C):
+        variance += V[a, a] / f32(C)
+    for a in range(C):
+        for b in range(C):
+            r = f32(CHANNELS) * channels[a, b]
+            if variance > f32(1e-12):
+                r += f32(1 - CHANNELS) * V[a, b] / variance
+            level, share = f32(LEVEL) * r, mix * r
+            for k in range(K):
+                for h in range(K):
+                    Q[a * K + k, b * K + h] = (f32(1) - mix) * Q[a * K + k, b * K + h] + share * G[k, h] + level
+    return variance
+
+
+@inner
+def _turn(Y: Array, columns: int, C: int, out: Array) -> None:
+    """out[k, c rows + s] = Y[s, c columns + k]: places x patches to patches x places, and back."""
+    rows = Y.shape[0]
+    for s in range(rows):
+        for c in range(C):
+            for k in range(columns):
+                out[k, c * rows + s] = Y[s, c * columns + k]
+
+
+@jit
+def condition(
+    X: Array,
+    given: Any,
+    groups: Array,
+    patch: int,
+    channels: Array,
+    mix: Any,
+    turned: bool,
+    most: int,
+    wanted: Array,
+    sums: Any,
+) -> None:
+    """Posterior mean of each group given its observed entries, added to the slab's sums (first row, num, den).
+
+    X, and given = data, mask (True = observed), noise (variance of the data): (H, W, C); groups (rows, columns, K).
+    A group is a table of places of a patch x its patches (`turned`: patches x places) of C values each. Each row is a
+    draw of one Gaussian with mean and covariance of X: the quadratic majoriser of log det of the table's Gram matrix,
+    minimised given at most `most` data, those of the nearest patches. Rows without a `wanted` pixel (H, W) stay.
+    """
+    first, num, den = sums
+    data, mask, noise = given
+    W, C, K, S = X.shape[1], X.shape[2], groups.shape[2], patch * patch
+    rows, columns, f32 = (K, S, np.float32) if turned else (S, K, np.float32)
+    m = columns * C
+    Y, mean = np.empty((S, K * C), f32), np.empty((S, C), f32)
+    T, Z, Q = np.empty((rows, m), f32), np.empty((rows, m), f32), np.empty((m, m), f32)
+    A = np.empty((most, (most + LANES) // LANES * LANES), f32)
+    o, b, extra = np.empty(most, np.int64), np.empty(most, f32), np.empty(most, f32)
+    for g in range(groups.shape[0] * groups.shape[1]):
+        corners = groups[g // groups.shape[1], g % groups.shape[1]]
+        _gather(X, corners, patch, Y, mean)
+        if turned:
+            _turn(Y, K, C, T)
+            gram(T, Q)
+        else:
+            gram(Y, Q)
+        variance = _covariance(Q, channels, columns, C, mix)
+        for row in range(rows):
+            n, needed = np.int64(0), False  # no literal, for which others would be compiled again
+            for column in range(columns):
+                k, s = (row, column) if turned else (column, row)
+                v, u = corners[k] // W + s // patch, corners[k] % W + s % patch
+                needed = needed or wanted[v, u]
+                for c in range(C):
+                    if mask[v, u, c] and n < most:
+                        o[n], b[n] = c * columns + column, data[v, u, c] - mean[s, c]
+                        extra[n] = f32(DATA) + noise[v, u, c]
+                        n += 1
+            if needed:
+                solve(Q, o, b, extra, n, A)
+                combine(Q, o, b, n, Z, row)
+            else:
+                for j in range(m):  # by itself: an assignment of rows takes a second to compile
+                    Z[row, j] = T[row, j] if turned else Y[row, j]
+        w = f32(1) / np.sqrt(variance + f32(1))  # groups of like patches know more
+        if turned:
+            _turn(Z, S, C, Y)
+            _spread(Y, mean, w, corners, patch, first, num, den)
+        else:
+            _spread(Z, mean, w, corners, patch, first, num, den)
+
+
+@jit
+def threshold(X: Array, groups: Array, patch: int, sums: Any) -> None:
+    """Each group matrix through the prox of sum log singular values, added to the slab's sums (first row, num, den).
+
+    s -> (s + sqrt(s^2 - e d)) / 2, or 0: the larger root of z^2 - s z + e d / 4, stationary for
+    (z - s)^2 / 2 + (e d / 4) log z. With unit noise in each of d rows, the singular values of noise alone reach
+    s^2 = e d, e = (1 + sqrt(K / d))^2 (Marchenko and Pastur 1967). s^2 / d from the small Gram matrix.
+    """
+    first, num, den = sums
+    C, K, S, f32 = X.shape[2], groups.shape[2], patch * patch, np.float32
+    d = S * C
+    edge = f32((1 + np.sqrt(K / d)) ** 2)
+    Y, mean = np.empty((S, K * C), f32), np.empty((S, C), f32)
+    A, Q = np.empty((K, K), f32), np.empty((K, K), f32)
+    P, Z = np.empty((d, K), f32), np.empty((S, K * C), f32)
+    for g in range(groups.shape[0] * groups.shape[1]):
+        corners = groups[g // groups.shape[1], g % groups.shape[1]]
+        _gather(X, corners, patch, Y, mean)
+        for s in range(S):
+            for c in range(C):
+                for k in range(K):
+                    P[s * C + c, k] = Y[s, c * K + k]
+        gram(P, Q)
+        e, U = np.linalg.eigh(Q)
+        kept = f32(0)
+        A[:] = 0
+        for q in range(K):
+            if e[q] <= edge:
+                continue
+            f = f32(0.5) * (f32(1) + np.sqrt(f32(1) - edge / e[q]))
+            kept += f * f
+            for k in range(K):
+                for h in range(K):
+                    A[k, h] += f * U[k, q] * U[h, q]
+        for s in range(S):
+            for c in range(C):
+                for k in range(K):
+                    z = f32(0)
+                    for h in range(K):
+                        z += A[k, h] * Y[s, c * K + h]
+                    Z[s, c * K + k] = z
+        _spread(Z, mean, f32(1) / (f32(1) + kept), corners, patch, first, num, den)

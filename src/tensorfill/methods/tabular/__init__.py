@@ -1,0 +1,1 @@
+"""Methods for tables and series: means, neighbours, regressions, smoothers."""

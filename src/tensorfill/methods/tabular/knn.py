@@ -1,0 +1,94 @@
+"""Rows that look alike: the mean of the nearest rows, by what two rows both know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.facts import Facts
+from tensorfill.data.observations import Observations
+from tensorfill.data.unfolding import unfoldings
+from tensorfill.methods.base import METHODS, Run, Variants, unlimited
+from tensorfill.methods.tabular.table import TableMethod
+
+Array = NDArray[Any]
+
+FEWEST_ROWS, MOST_ROWS = 20, 5000  # few rows have no look-alikes; all pairs of rows are compared
+NEAREST = (5, 15)  # held-out entries choose
+
+
+@METHODS.register("knn")
+@dataclass(frozen=True)
+class KNN(TableMethod):
+    """The weighted mean of the nearest rows that know the entry.
+
+    Parameters
+    ----------
+    nearest : number of rows
+    columns : the mode whose slices are the columns of the table, or several; None: the last
+    """
+
+    reference = "Troyanskaya et al.: Missing value estimation methods for DNA microarrays, Bioinformatics 2001"
+    assumes = "rows come in kinds, so that many a row has others like it"
+    use_when = "questionnaires, patients, measurements of things that come in kinds"
+    nearest: int = NEAREST[0]
+
+    def suits(self, facts: Facts) -> str | None:
+        return None if _tables(facts) else f"it is no table of {FEWEST_ROWS} to {MOST_ROWS} rows"
+
+    def variants(self, facts: Facts) -> Variants:
+        best, least = self, np.inf
+        for columns in _tables(facts):
+            now = self.reading(columns, facts)
+            loss = yield now
+            if loss < least:
+                best, least = now, loss
+        if np.isfinite(least):
+            yield replace(best, nearest=NEAREST[1])
+
+    @property
+    def label(self) -> str:
+        return f"{super().label}, {self.nearest} rows"
+
+    def cost(self, facts: Facts) -> float:
+        p = self.column_count(facts)
+        return 1e-3 + 4e-5 * p + 8e-9 * (facts.size / p) ** 2 * p
+
+    def fill(self, X: Array, obs: Observations, run: Run) -> Array:
+        return nearest_rows(X, self.nearest, run.deadline())
+
+
+def _tables(facts: Facts) -> list[tuple[int, ...]]:
+    """Ways to read the data as a table whose rows can all be compared."""
+    if not facts.dense:
+        return []
+    rows = {way: facts.size / np.prod([facts.shape[n] for n in way]) for way in unfoldings(facts.shape)}
+    return sorted((way for way in rows if FEWEST_ROWS <= rows[way] <= MOST_ROWS), key=lambda way: rows[way])
+
+
+def nearest_rows(X: Array, nearest: int, check_time: Callable[[], None] = unlimited) -> Array:
+    """X (k, p), standardised, with NaN filled by the mean of the `nearest` rows that know the entry, 1 / distance."""
+    known = ~np.isnan(X)
+    M, T = known.astype(float), np.where(known, X, 0.0)
+    both = M @ M.T
+    squares = (T**2) @ M.T
+    distance = squares + squares.T - 2 * T @ T.T
+    # rows that share little say little: each begins as far apart as two independent numbers, squared 2 in the mean
+    distance = (np.maximum(distance, 0.0) + 2.0) / (both + 1.0)
+    np.fill_diagonal(distance, np.inf)
+    out = np.array(T)
+    for j in range(X.shape[1]):
+        check_time()
+        rows, donors = np.flatnonzero(~known[:, j]), np.flatnonzero(known[:, j])
+        if not len(rows) or not len(donors):
+            continue
+        D = distance[np.ix_(rows, donors)]
+        k = min(nearest, len(donors))
+        pick = np.argpartition(D, k - 1, axis=1)[:, :k]
+        weight = 1.0 / (np.sqrt(np.take_along_axis(D, pick, 1)) + 1e-9)
+        out[rows, j] = (weight * T[donors[pick], j]).sum(axis=1) / weight.sum(axis=1)
+    return out

@@ -1,0 +1,95 @@
+"""Extremely randomised trees: each column predicted from all others, by how rows that look alike differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.facts import Facts
+from tensorfill.data.observations import Observations
+from tensorfill.data.unfolding import unfoldings
+from tensorfill.methods.base import METHODS, Method, Run, Variants
+from tensorfill.methods.tabular.gaussian import expectation_maximisation
+from tensorfill.methods.tabular.table import TableMethod
+
+Array = NDArray[Any]
+
+MOST_COLUMNS = 60  # of a table: one forest is grown for each
+FEWEST_ROWS = 30
+SHRINK = 0.1  # of the correlations by which gaps are filled before any tree is grown
+
+
+@METHODS.register("trees")
+@dataclass(frozen=True)
+class Trees(TableMethod):
+    """Extra trees for each column, on the others, gaps in which are first filled by a normal distribution of the rows.
+
+    Parameters
+    ----------
+    trees : in the forest of each column
+    rounds : over all columns; from the second on, gaps are filled by the trees of the round before
+    columns : the mode whose slices are the columns of the table, or several; None: the last
+    """
+
+    reference = "Geurts, Ernst, Wehenkel: Extremely randomized trees, 2006; Stekhoven, Buehlmann: MissForest, 2012"
+    assumes = "columns are related in any way, the same in every row; more rows than columns"
+    use_when = "ordinary tables of mixed units: thresholds, interactions, kinds of rows"
+    trees: int = 50
+    rounds: int = 1
+
+    def suits(self, facts: Facts) -> str | None:
+        if not facts.dense:
+            return "the tensor is too large to hold every entry"
+        return None if _tables(facts) else f"it is no table of 2 to {MOST_COLUMNS} columns and more rows than that"
+
+    def variants(self, facts: Facts) -> Variants:
+        best, least = self, np.inf
+        for columns in _tables(facts):
+            now = self.reading(columns, facts)
+            loss = yield now
+            if loss < least:
+                best, least = now, loss
+        if np.isfinite(least):
+            yield replace(best, rounds=self.rounds + 1)
+
+    @property
+    def label(self) -> str:
+        return super().label + (f", {self.rounds} rounds" if self.rounds > 1 else "")
+
+    def cost(self, facts: Facts) -> float:
+        p = self.column_count(facts)
+        rows = facts.size / p
+        known = facts.share * rows
+        split = 3.5e-8 * known * np.log2(known + 2) * p**0.7
+        return 5e-3 + self.rounds * p * (3e-3 + self.trees * (4.5e-4 + split))
+
+    def shorter(self, facts: Facts, seconds: float) -> Method:
+        fewer = self.trees
+        while fewer > 10 and replace(self, trees=fewer).cost(facts) > seconds:
+            fewer //= 2
+        return replace(self, trees=max(fewer, 10))
+
+    def fill(self, X: Array, obs: Observations, run: Run) -> Array:
+        from sklearn.ensemble import ExtraTreesRegressor  # slow to import
+
+        check_time = run.deadline()
+        known = ~np.isnan(X)
+        filled = expectation_maximisation(X, SHRINK, check_time)[0]
+        seeds = np.random.default_rng(run.seed).integers(2**31, size=(self.rounds, X.shape[1]))
+        for turn in seeds:
+            before = filled.copy()  # every column sees the others as they were: their order does not matter
+            for j in np.flatnonzero(~known.all(axis=0) & known.any(axis=0)):
+                check_time()
+                others, rows = np.delete(before, j, axis=1), known[:, j]
+                forest = ExtraTreesRegressor(self.trees, min_samples_leaf=2, random_state=int(turn[j]), n_jobs=1)
+                filled[~rows, j] = forest.fit(others[rows], X[rows, j]).predict(others[~rows])
+        return filled
+
+
+def _tables(facts: Facts) -> list[tuple[int, ...]]:
+    """Ways to read the data as a table with enough rows for each of its columns."""
+    counts = {way: int(np.prod([facts.shape[n] for n in way])) for way in unfoldings(facts.shape)}
+    return [w for w, p in counts.items() if 2 <= p <= MOST_COLUMNS and facts.size / p >= max(FEWEST_ROWS, 2 * p)]

@@ -1,0 +1,201 @@
+"""Rows that arrive later, filled by a model of the completed table: nothing is fitted again.
+
+What a run found is all that is needed: its completed table says how columns hang together. Two models of it are made
+when they are first asked for: the normal distribution of its rows (regression of what a row lacks on what it knows,
+whichever that is), and trees on every column. They are mixed as comes nearest to the run's own answers in its gaps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.io.newrows import observe_rows
+from tensorfill.result.answer import Filled
+from tensorfill.result.intervals import ends
+from tensorfill.result.record import History
+
+if TYPE_CHECKING:
+    from tensorfill.result.completion import Completion
+
+Array = NDArray[Any]
+
+MOST_COLUMNS = 300  # of which the covariance is taken whole; of more, that of the leading components
+COMPONENTS = 50
+SHRINK = 0.02  # of the correlations of the completed table towards none
+TREES, LEAF = 60, 3
+TREE_COLUMNS, TREE_ROWS, FEWEST_ROWS = 60, 20_000, 40  # tables on which trees are grown
+
+
+@dataclass(frozen=True, eq=False)
+class RowModel:
+    """What fills new rows of the table that a run completed; rows are (I_2 ... I_N,) numbers, NaN = missing.
+
+    Attributes
+    ----------
+    table : (n, p), completed
+    known : (n, p), True = observed
+    estimate : (n, p), by the run, everywhere
+    """
+
+    table: Array
+    known: NDArray[np.bool_]
+    estimate: Array
+
+    @classmethod
+    def of(cls, done: Completion) -> RowModel:
+        """From a run on data that fit into memory."""
+        obs, X = done.observations, np.array(done.full, dtype=np.float64)
+        table = X.copy()
+        obs.paste(table)
+        n = len(X)
+        return cls(table.reshape(n, -1), obs.mask.reshape(n, -1), X.reshape(n, -1))
+
+    def fill(self, rows: Array) -> Array:
+        """Rows (k, p) with NaN filled, as far as there is a column to learn from. None depends on those beside it."""
+        gaps, out = np.isnan(rows) & self.used, np.array(rows, dtype=np.float64)
+        some = gaps.any(axis=1)
+        if not some.any():
+            return out
+        Z = np.where(self.used, (out[some] - self.level) / self.scale, np.nan)
+        filled = np.array([self.normal.fill(z) for z in Z])
+        if self.tree_weight > 0:
+            filled += self.tree_weight * (self._by_trees(filled, np.flatnonzero(gaps.any(axis=0))) - filled)
+        spread = np.where(self.constant, 0.0, self.scale)
+        out[gaps] = (filled * spread + self.level)[gaps[some]]
+        return out
+
+    # --- parts ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def used(self) -> NDArray[np.bool_]:
+        """Which columns have a value everywhere, (p,)."""
+        return np.asarray(np.isfinite(self.table).all(axis=0))
+
+    @cached_property
+    def level(self) -> Array:
+        """Mean of each column."""
+        return np.where(self.used, self.table.mean(axis=0), 0.0)
+
+    @cached_property
+    def constant(self) -> NDArray[np.bool_]:
+        """Which columns do not vary, or are not used, (p,)."""
+        return ~self.used | (np.ptp(self.table, axis=0) == 0)
+
+    @cached_property
+    def scale(self) -> Array:
+        """Standard deviation of each column, 1 of a constant one."""
+        return np.where(self.constant, 1.0, self.table.std(axis=0))
+
+    @cached_property
+    def normal(self) -> Normal:
+        """The normal distribution of rows, of standardised columns; unused ones are independent of all others."""
+        Z = np.where(self.used, (self.table - self.level) / self.scale, 0.0)
+        off = np.where(self.known & self.used, (self.table - self.estimate) / self.scale, 0.0)
+        count = np.maximum(self.known.sum(axis=0), 1)
+        # what is filled varies less than what it stands for: by as much as the run is off where something is known
+        lost = np.minimum((off**2).sum(axis=0) / count, 1.0) * (1 - count / len(Z))
+        return Normal.of(Z, lost)
+
+    @cached_property
+    def trees(self) -> dict[int, Any]:
+        """A forest for every column that has enough known values, on all others."""
+        from sklearn.ensemble import ExtraTreesRegressor
+
+        columns = np.flatnonzero(~self.constant)
+        rows = len(self.table)
+        if len(columns) > TREE_COLUMNS or len(columns) < 2 or not FEWEST_ROWS <= rows <= TREE_ROWS:
+            return {}
+        Z = (self.table - self.level) / self.scale
+        grown = {}
+        for n in columns:
+            here = self.known[:, n]
+            if np.count_nonzero(here) >= FEWEST_ROWS:
+                forest = ExtraTreesRegressor(TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=0)
+                others = columns[columns != n]
+                grown[int(n)] = (others, forest.fit(Z[np.ix_(here, others)], Z[here, n]))
+        return grown
+
+    @cached_property
+    def tree_weight(self) -> float:
+        """The share of the trees that comes nearest to the run's own answers in the gaps of its table, 0 to 1."""
+        rows = np.flatnonzero((~self.known & self.used).any(axis=1))[:200]
+        if not len(rows) or not self.trees:
+            return 0.0
+        gaps = (~self.known & self.used)[rows]
+        Z = np.where(self.known & self.used, (self.table - self.level) / self.scale, np.nan)[rows]
+        first = np.array([self.normal.fill(z) for z in Z])
+        second = self._by_trees(first, np.flatnonzero(gaps.any(axis=0)))
+        target = ((self.estimate - self.level) / self.scale)[rows]
+        ahead, wanted = (second - first)[gaps], (target - first)[gaps]
+        return float(np.clip((ahead @ wanted) / max(float(ahead @ ahead), 1e-300), 0.0, 1.0))
+
+    def _by_trees(self, filled: Array, columns: Array) -> Array:
+        """Standardised rows (k, p) without gaps, the columns of these numbers predicted from the others."""
+        out = filled.copy()
+        for n in columns:
+            if int(n) in self.trees:
+                others, forest = self.trees[int(n)]
+                out[:, n] = forest.predict(filled[:, others])
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Normal:
+    """Rows z = B s + noise with s standard normal; `noise` (p,) is its variance, B (p, r)."""
+
+    B: Array
+    noise: Array
+
+    @classmethod
+    def of(cls, Z: Array, lost: Array) -> Normal:
+        """From standardised rows (n, p); `lost` (p,) is variance that they lack."""
+        if Z.shape[1] <= MOST_COLUMNS:
+            C = (1 - SHRINK) * (Z.T @ Z) / len(Z)
+            values, vectors = np.linalg.eigh(C)
+            B = vectors * np.sqrt(np.maximum(values, 0.0))
+        else:
+            _, s, Vt = np.linalg.svd(Z, full_matrices=False)
+            B = (Vt[:COMPONENTS].T * s[:COMPONENTS]) / np.sqrt(len(Z))
+        rest = np.maximum(Z.var(axis=0) - (B**2).sum(axis=1), 0.0)
+        return cls(B, np.maximum(rest + lost, 1e-6))
+
+    def fill(self, z: Array) -> Array:
+        """A row (p,) with NaN replaced by its mean given the rest."""
+        known = ~np.isnan(z)
+        if not known.any():
+            return np.zeros_like(z)
+        B, weight = self.B[known], 1.0 / self.noise[known]
+        H = (B.T * weight) @ B + np.eye(B.shape[1])
+        s = np.linalg.solve(H, B.T @ (weight * z[known]))
+        return np.where(known, z, self.B @ s)
+
+
+def extend(done: Completion, new: Any) -> Completion:
+    """The run's answer for rows that arrive later; see `Completion.extend`."""
+    began = perf_counter()
+    obs = observe_rows(done.observations, new, [c.name for c in done.columns])
+    rows = obs.dense(dtype=np.float64).reshape(obs.shape[0], -1)
+    X = done.row_model.fill(rows)
+    for n, column in enumerate(done.columns):
+        if column.copy_of is not None:  # it is what the other column is, where that is known
+            other = X[:, column.copy_of]
+            X[:, n] = np.where(np.isnan(rows[:, n]), other, X[:, n])
+    low, high = ends(done)
+    X = np.where(np.isnan(rows), np.clip(X.reshape(obs.shape), low, high).reshape(rows.shape), rows)
+    return replace(
+        done,
+        observations=obs,
+        answer=Filled(X.reshape(obs.shape)),
+        history=History(),
+        problem=None,
+        facts=None,
+        bars=None,
+        unfilled=None,
+        took=perf_counter() - began,
+    )

@@ -1,0 +1,150 @@
+"""Answers to data that were transformed for the fit, at the coordinates and in the unit that they had before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tensorfill.data.units import Units
+from tensorfill.numerical.base import NumericalPrior
+from tensorfill.result.packing import KINDS, Answer, Draws, Packed, unpack
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class InUnits:
+    """An answer for data in other units, of which each slice may have a domain of its own.
+
+    Attributes
+    ----------
+    inner : the answer, in units of its own
+    units : level and scale of every slice along a mode
+    index : the slice of `inner` that serves each slice along that mode; None: the one of the same number
+    low, high : ends of what the numbers of each slice can be; None for none
+    """
+
+    kind: ClassVar[str] = "in units"
+
+    inner: Answer
+    units: Units
+    index: Array | None = None
+    low: Array | None = None
+    high: Array | None = None
+
+    def at(self, indices: Array) -> Array:
+        return self._back(self.inner.at(self._there(indices)), indices)
+
+    def full(self) -> Array:
+        X = self.inner.full()
+        X = X if self.index is None else np.take(X, self.index, axis=self.units.mode)
+        return np.clip(self.units.inverse_transform(X), *self.ends(X.ndim))
+
+    def std_at(self, indices: Array) -> Array:
+        return self.units.scale[indices[:, self.units.mode]] * cast("Draws", self.inner).std_at(self._there(indices))
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        return self._back(cast("Draws", self.inner).quantile_at(self._there(indices), q), indices)
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        return self._back(cast("Draws", self.inner).sample(m, rng, self._there(indices)), indices)
+
+    def ends(self, ndim: int) -> tuple[Array, Array]:
+        """(low, high) of every slice, to be broadcast to the shape of data of `ndim` modes."""
+        along = [-1 if n == self.units.mode else 1 for n in range(ndim)]
+        return tuple(  # type: ignore[return-value]
+            np.reshape(np.full(1, end) if ends is None else ends, along)
+            for ends, end in ((self.low, -np.inf), (self.high, np.inf))
+        )
+
+    def _there(self, indices: Array) -> Array:
+        """The coordinates (k, N) as those of the inner answer."""
+        if self.index is None:
+            return indices
+        there, n = np.array(indices), self.units.mode
+        there[:, n] = self.index[there[:, n]]
+        return there
+
+    def _back(self, x: Array, indices: Array) -> Array:
+        """Numbers of the inner answer at coordinates (k, N), (k,) or (m, k), in the unit of the data."""
+        i = indices[:, self.units.mode]
+        low, high = (-np.inf if self.low is None else self.low[i], np.inf if self.high is None else self.high[i])
+        return np.clip(self.units.inverse_transform_at(x, indices), low, high)
+
+    def pack(self) -> Packed:
+        arrays, meta = self.inner.pack()
+        own = {"index": self.index, "low": self.low, "high": self.high}
+        arrays = {**arrays, **{f"units/{name}": a for name, a in own.items() if a is not None}}
+        return arrays, {"inner": {"kind": self.inner.kind, **meta}, "units": self.units.settings()}
+
+    @staticmethod
+    def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> InUnits:
+        own = {name: arrays.get(f"units/{name}") for name in ("index", "low", "high")}
+        return InUnits(unpack(arrays, meta["inner"], prior), Units.from_settings(meta["units"]), **own)
+
+
+class _Elsewhere:
+    """An answer whose `inner` one is for the same data in another shape: coordinates are translated, then asked for."""
+
+    inner: Answer
+
+    def _there(self, indices: Array) -> Array:
+        """The coordinates (k, N) as those of the inner answer."""
+        raise NotImplementedError
+
+    def at(self, indices: Array) -> Array:
+        return self.inner.at(self._there(indices))
+
+    def std_at(self, indices: Array) -> Array:
+        return cast("Draws", self.inner).std_at(self._there(indices))
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        return cast("Draws", self.inner).quantile_at(self._there(indices), q)
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        return cast("Draws", self.inner).sample(m, rng, self._there(indices))
+
+
+@dataclass(frozen=True, eq=False)
+class Refolded(_Elsewhere):
+    """An answer for the same data with one mode folded, by a period or the calendar: index i along `mode` became
+    codes[i].
+    """
+
+    kind: ClassVar[str] = "refolded"
+
+    inner: Answer
+    mode: int
+    codes: Array  # (I_mode, number of modes it became)
+
+    def _there(self, indices: Array) -> Array:
+        i = np.asarray(indices)
+        return np.column_stack([i[:, : self.mode], self.codes[i[:, self.mode]], i[:, self.mode + 1 :]])
+
+    def full(self) -> Array:
+        return unfold(self.inner.full(), self.mode, self.codes)
+
+    def pack(self) -> Packed:
+        arrays, meta = self.inner.pack()
+        return {**arrays, "refolded": self.codes}, {"inner": {"kind": self.inner.kind, **meta}, "mode": self.mode}
+
+    @staticmethod
+    def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Refolded:
+        codes = arrays.get("refolded")
+        if codes is None:  # a run saved when periods had a kind of their own
+            codes = np.column_stack(np.divmod(np.arange(meta["length"]), meta["period"]))
+        return Refolded(unpack(arrays, meta["inner"], prior), int(meta["mode"]), codes)
+
+
+def unfold(X: Array, mode: int, codes: Array) -> Array:
+    """A folded tensor in the shape that it had: codes[i] along the modes from `mode` on becomes i along `mode`."""
+    return X[(slice(None),) * mode + tuple(codes.T)]
+
+
+for kind in (InUnits, Refolded):
+    KINDS[kind.kind] = kind
+KINDS["folded"] = Refolded  # as older files call it

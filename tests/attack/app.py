@@ -1,0 +1,90 @@
+"""Eight visitors of the page at once: uploads, downloads, stops and closings race, and nobody gets another's bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "app"))
+from light_worker import LightWorker
+
+from attack.arena import Wrong
+from tensorfill.app.process import RequestError, WorkerProcess
+from tensorfill.app.serve import hosts
+from tensorfill.app.server import create_app
+from tensorfill.app.sessions import Limits
+
+TOKEN, PORT, VISITORS, ROUNDS = "key", 4325, 8, 6
+HOME = f"http://127.0.0.1:{PORT}/{TOKEN}/"
+ODD = [
+    "/files/nobody/close",
+    "/files/../../etc/passwd",
+    "/files?name=" + "a" * 5000,
+    "/files/%00/download/mask",
+    "/nothing",
+]
+
+
+class Racing(LightWorker):
+    """As a worker process, which tells the server of errors: its folder may be gone, and it may have been ended."""
+
+    @staticmethod
+    async def start() -> Racing:
+        await asyncio.sleep(0.002)
+        return Racing()
+
+    async def call(self, method: str, **given: Any) -> Any:
+        try:
+            return {} if method == "stop" else await super().call(method, **given)
+        except OSError:
+            msg = "the file was closed."
+            raise RequestError(msg, code=410) from None
+
+
+class Cases:
+    """Case k: eight visitors, each of whom does what the k-th seed says."""
+
+    hang = 60.0
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        WorkerProcess.start = Racing.start  # type: ignore[method-assign]
+
+    def make(self, k: int) -> tuple[str, Callable[[], object]]:
+        return f"#{k}", lambda: asyncio.run(self.use(k))
+
+    async def use(self, k: int) -> None:
+        app = create_app(token=TOKEN, hosts=hosts(PORT), limits=Limits(sessions=VISITORS))
+        async with app.router.lifespan_context(app):
+            seeds = np.random.SeedSequence([self.seed, k]).spawn(VISITORS)
+            await asyncio.gather(*(visit(app, n, np.random.default_rng(s)) for n, s in enumerate(seeds)))
+
+
+async def visit(app: Any, number: int, rng: np.random.Generator) -> None:
+    """Open files, race the calls about them, close."""
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=HOME) as browser:
+        await browser.get(HOME)
+        for k in range(ROUNDS):
+            own = f"visitor {number}, round {k}, ".encode() * int(rng.integers(1, 2000))
+            opened = await browser.post(f"{HOME}files?name=a{number}.csv", content=own)
+            if opened.status_code != 200:
+                raise Wrong(f"upload refused with {opened.status_code}: {opened.text[:80]}")
+            key = opened.json()["key"]
+            calls = [browser.get(f"{HOME}files/{key}/download/mask") for _ in range(int(rng.integers(1, 4)))]
+            if rng.random() < 0.5:
+                calls.append(browser.post(f"{HOME}files/{key}/stop"))
+            if rng.random() < 0.3:
+                calls.append(browser.get(HOME.rstrip("/") + ODD[int(rng.integers(len(ODD)))]))
+            if rng.random() < 0.3:
+                calls.append(browser.post(f"{HOME}files/{key}/close"))
+            for answer in await asyncio.gather(*calls):
+                mine = answer.url.path.endswith("download/mask") and key in answer.url.path
+                if answer.status_code >= 500 or (mine and answer.status_code == 200 and answer.content != own):
+                    raise Wrong(f"{answer.url.path[:60]} gave {answer.status_code}: {answer.content[:80]!r}")
+            await browser.post(f"{HOME}files/{key}/close")

@@ -1,0 +1,105 @@
+"""Tables with text, categories and dates in files, and rows that arrive later, on the command line."""
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_cli import run
+
+import tensorfill as tfl
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def people(rows=160, seed=0):
+    rng = np.random.default_rng(seed)
+    z, u = rng.normal(size=(2, rows))
+    return pd.DataFrame(
+        {
+            "height": (170 + 10 * z + rng.normal(size=rows)).round(1),
+            "city": np.where(z > 0.5, "Rome", np.where(z < -0.5, "Oslo", "Bern")),
+            "visits": rng.poisson(np.exp(0.7 * u)),
+            "answer": np.where(u > 0, "yes", "no"),
+            "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.rint(100 * z + 500), "D"),
+        }
+    )
+
+
+def holes(table, share=0.2, seed=1):
+    return table.mask(np.random.default_rng(seed).random(table.shape) < share)
+
+
+def cells(name):
+    with open(name, newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_a_mixed_csv_comes_back_with_every_known_cell_as_it_was(capsys):
+    table = holes(people())
+    text = table.assign(visits=table["visits"].astype("Int64")).to_csv(index=False, date_format="%Y-%m-%d")
+    with open("a.csv", "w") as file:
+        file.write(text)
+    assert run("complete", "a.csv", "-o", "b.csv", "--effort", "quick", "--save", "run.npz", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    before, after = cells("a.csv"), cells("b.csv")
+    assert after[0] == before[0]
+    assert all(not old or old == new for x, y in zip(before, after, strict=True) for old, new in zip(x, y, strict=True))
+    assert all(cell for row in after for cell in row)
+    out = pd.read_csv("b.csv", parse_dates=["seen"])
+    assert set(out["city"]) == {"Rome", "Oslo", "Bern"}
+    assert (out["visits"] == out["visits"].round()).all()
+    assert out["seen"].dtype.kind == "M"
+    assert {c["name"] for c in told["columns"]} >= {"height", "city = Rome", "answer = yes"}
+    truth = people()
+    gap = table["city"].isna()
+    assert (out["city"] == truth["city"])[gap].mean() > 0.6
+
+
+def test_the_same_table_from_every_kind_of_file():
+    table = holes(people())
+    want = tfl.complete(table, effort="quick").completed
+    for name in ("a.csv", "a.xlsx", "a.parquet"):
+        {"csv": table.to_csv, "xlsx": table.to_excel, "parquet": table.to_parquet}[name[2:]](name, index=False)
+        assert run("complete", name, "-o", f"out_{name}", "--effort", "quick", "-q") == 0
+    out = {
+        "csv": pd.read_csv("out_a.csv", parse_dates=["seen"]),
+        "xlsx": pd.read_excel("out_a.xlsx"),
+        "parquet": pd.read_parquet("out_a.parquet"),
+    }
+    for kind, got in out.items():
+        assert (got["city"] == want["city"]).all(), kind
+        assert (got["answer"] == want["answer"]).all(), kind
+        assert (got["seen"] == want["seen"]).all(), kind
+        np.testing.assert_allclose(got["height"], want["height"], atol=0.06)
+
+
+def test_rows_that_arrive_later(capsys):
+    table = holes(people(200))
+    table.iloc[:160].to_csv("old.csv", index=False)
+    table.iloc[160:].to_csv("new.csv", index=False)
+    assert run("complete", "old.csv", "-o", "b.csv", "--effort", "quick", "-q", "--save", "run.npz") == 0
+    assert run("extend", "run.npz", "new.csv", "-o", "c.csv") == 0
+    assert "40 rows filled by run.npz, in c.csv" in capsys.readouterr().out
+    before, after = cells("new.csv"), cells("c.csv")
+    assert all(not old or old == new for x, y in zip(before, after, strict=True) for old, new in zip(x, y, strict=True))
+    assert all(cell for row in after for cell in row)
+    assert run("extend", "run.npz", "new.csv", "-o", "new.csv") == 2
+    assert run("extend", "b.csv", "new.csv", "-o", "d.csv") == 1
+    pd.DataFrame({"height": [170.0]}).to_csv("few.csv", index=False)
+    capsys.readouterr()
+    assert run("extend", "run.npz", "few.csv", "-o", "d.csv") == 1
+    assert "the columns of this table are height; got 'city'" in capsys.readouterr().err
+
+
+def test_a_table_of_numbers_alone_can_be_extended():
+    numbers = holes(people(200))[["height", "visits"]].assign(other=np.arange(200) % 7 + 0.5)
+    numbers.iloc[:160].to_csv("old.csv", index=False)
+    numbers.iloc[160:].to_csv("new.csv", index=False)
+    assert run("complete", "old.csv", "-o", "b.csv", "--effort", "quick", "-q", "--save", "run.npz") == 0
+    assert run("extend", "run.npz", "new.csv", "-o", "c.csv", "-q") == 0
+    assert pd.read_csv("c.csv").notna().all(axis=None)

@@ -1,0 +1,122 @@
+"""Tables with text, categories, yes and no, dates and durations: filled, and used to fill the others."""
+
+import numpy as np
+import pytest
+
+import tensorfill as tfl
+from tensorfill.data.observations import DataWarning
+from tensorfill.io.encoding import TableEncoder
+
+pd = pytest.importorskip("pandas")
+
+
+def people(rows=160, seed=0):
+    """What hangs together: z decides the city, the date and the numbers, u the answer and the grade."""
+    rng = np.random.default_rng(seed)
+    z, u = rng.normal(size=(2, rows))
+    return pd.DataFrame(
+        {
+            "city": pd.Categorical(np.where(z > 0.5, "Rome", np.where(z < -0.5, "Oslo", "Bern"))),
+            "height": 170 + 10 * z + rng.normal(size=rows),
+            "answer": np.where(u > 0, "yes", "no"),
+            "weight": 70 + 10 * u + rng.normal(size=rows),
+            "grade": pd.Categorical(np.digitize(u, [-0.7, 0.7]), ordered=True).rename_categories(
+                ["low", "mid", "high"]
+            ),
+            "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(np.rint(100 * z + 500), "D"),
+            "took": pd.to_timedelta(np.rint(np.exp(u) * 60), "s"),
+            "remark": [f"remark {k}" for k in range(rows)],
+        }
+    )
+
+
+def holes(table, share=0.2, seed=1):
+    return table.mask(np.random.default_rng(seed).random(table.shape) < share)
+
+
+@pytest.fixture(scope="module")
+def run():
+    truth = people()
+    table = holes(truth)
+    with pytest.warns(DataWarning, match=r"column 'remark' holds no numbers and is left as it is, \d+ of its cells"):
+        return truth, table, tfl.complete(table, effort="quick")
+
+
+def test_gaps_are_filled_in_the_type_of_their_column(run):
+    _, table, done = run
+    out = done.completed
+    assert dict(out.dtypes) == dict(table.dtypes)
+    assert out.index.equals(table.index)
+    assert list(out.columns) == list(table.columns)
+    for name in table:
+        known = table[name].notna()
+        assert (out[name][known] == table[name][known]).all(), name
+        assert out[name].notna().all() == (name != "remark")
+    assert (out["seen"] == out["seen"].dt.floor("D")).all()
+    assert (out["took"] >= pd.Timedelta(0)).all()
+
+
+@pytest.mark.parametrize("name", ["city", "answer", "grade"])
+def test_categories_are_learnt_from_the_other_columns(run, name):
+    truth, table, done = run
+    gaps = table[name].isna()
+    right = (done.completed[name][gaps] == truth[name][gaps]).mean()
+    assert right > truth[name].value_counts(normalize=True).max() + 0.1
+    shares = done.probabilities(name)
+    assert list(shares.columns) == sorted(truth[name].unique(), key=str) or name == "grade"
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (shares.loc[gaps].idxmax(axis=1).astype(str) == done.completed[name][gaps].astype(str)).all()
+    assert (shares.loc[~gaps].idxmax(axis=1).astype(str) == table[name][~gaps].astype(str)).all()
+
+
+def test_categories_help_to_fill_the_numbers(run):
+    truth, table, done = run
+    gaps = table["height"].isna()
+    off = (done.completed["height"] - truth["height"])[gaps]
+    assert np.sqrt((off**2).mean()) < 0.8 * truth["height"].std()
+
+
+def test_probabilities_of_what_is_no_category(run):
+    with pytest.raises(ValueError, match="got 'height', and the categories are city, answer, grade"):
+        run[2].probabilities("height")
+
+
+def test_encoding_and_back():
+    table = people().drop(columns="remark")
+    encoder = TableEncoder.fit(table, numeric={1, 3}, left=set())
+    numbers = encoder.transform(table)
+    assert [c.kind for c in encoder.columns] == ["levels", "number", "codes", "number", "codes", "moment", "moment"]
+    pd.testing.assert_frame_equal(encoder.inverse_transform(numbers, table), table)
+
+
+def test_intervals_are_in_the_type_of_their_column():
+    table = holes(people().drop(columns="remark"))
+    done = tfl.complete(table, error_bars=0.9, effort="quick")
+    low, high = done.interval
+    for name, column in table.items():
+        gaps = column.isna()
+        assert low[name][~gaps].tolist() == high[name][~gaps].tolist() == column[~gaps].tolist()
+        if column.dtype.kind in "Mm":
+            assert low[name].dtype == column.dtype
+            assert (low[name] <= done.completed[name]).all()
+            assert (done.completed[name] <= high[name]).all()
+        elif column.dtype.kind not in "biuf":
+            assert low[name][gaps].isna().all()
+            assert high[name][gaps].isna().all()
+
+
+def test_a_level_may_look_like_a_number():
+    """Front, rear and four-wheel drive are "f", "r" and "4" in a well-known table of cars."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=150)
+    drive = np.where(z > 0.7, "4", np.where(z < -0.7, "f", "r"))
+    table = holes(pd.DataFrame({"drive": drive, "size": z + 0.2 * rng.normal(size=150), "miles": 3 - z})).assign(
+        age=1.5 + z
+    )
+    for given in (table, table.assign(drive=table["drive"].astype("category"))):
+        out = tfl.complete(given, effort="quick").completed
+        assert out["drive"].isin(["4", "f", "r"]).all()
+        assert out["drive"].dtype == given["drive"].dtype
+    wrong = table.assign(miles=table["miles"].astype(object).where(table.index != 3, "many"))
+    with pytest.raises(TypeError, match="the values of column 'miles' must be numbers; got 'many'"):
+        tfl.complete(wrong)

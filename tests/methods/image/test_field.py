@@ -1,0 +1,294 @@
+"""The recipe for fields: what is decided, what is said about it, and what the passes do."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import tensorfill as tfl
+from tensorfill.data import samples
+from tensorfill.data.facts import compute_facts
+from tensorfill.data.observations import Observations
+from tensorfill.methods.base import Run
+from tensorfill.methods.defaults import prior_for
+from tensorfill.methods.image import complete as engine
+from tensorfill.methods.image.complete import complete_field
+from tensorfill.methods.image.field import Field, is_video
+from tensorfill.methods.image.recipe import (
+    EVALUATIONS,
+    PASSES,
+    START_EVALUATIONS,
+    default_passes,
+    field_recipe,
+    has_colours,
+    schedule,
+    tensorspace_tv,
+)
+
+
+def facade(H=48, W=40):
+    """Round windows in a coloured wall, 0..255: every 12 x 10 pixels, each row half a window further."""
+    y, x = np.mgrid[:H, :W]
+    window = ((y % 12 - 6) ** 2 + ((x + 5 * (y // 12)) % 10 - 5) ** 2 < 14)[..., None]
+    shade = (0.6 + 0.4 * y / H)[..., None]
+    return np.round(np.where(window, [40.0, 60.0, 90.0], [200.0, 150.0, 110.0]) * shade)
+
+
+def holes(shape, rate=0.7, seed=0):
+    return np.random.default_rng(seed).random(shape) >= rate
+
+
+def recipe_of(obs, modes=(0, 1), **settings):
+    given = {"smooth": None, "rank": 12, "ridge": None, "tv": None, "solver": None, "passes": 2} | settings
+    return field_recipe(obs, prior_for(obs, None), prior_given=False, modes=modes, **given)
+
+
+def psnr(X, T, M):
+    return float(10 * np.log10(255**2 / np.mean(np.where(M, 0, X - T) ** 2)))
+
+
+@pytest.fixture
+def picture():
+    T = facade()
+    M = holes(T.shape)
+    return T, M, Observations.from_dense(T, mask=M)
+
+
+def test_a_fit_that_stands_alone_takes_longer(picture):
+    obs = picture[2]
+    assert schedule(recipe_of(obs, passes=2).solver) == START_EVALUATIONS
+    assert schedule(recipe_of(obs, passes=0).solver) == EVALUATIONS
+    assert schedule(recipe_of(obs, passes=2, noise=3.0).solver) == EVALUATIONS
+    thin = Observations.from_dense(np.ones((5, 40, 3)), mask=holes((5, 40, 3)))  # no room for a patch
+    assert schedule(recipe_of(thin, passes=2).solver) == EVALUATIONS
+
+
+def test_effort_is_passes():
+    assert PASSES["quick"] < PASSES["normal"] < PASSES["best"]
+    assert default_passes("normal", 0.5) < default_passes("normal", 0.1) < default_passes("best", 0.1)
+    assert default_passes("quick", 0.1) == PASSES["quick"]
+
+
+@pytest.mark.parametrize("passes", [0, 3])
+def test_the_passes_that_ran_are_told(picture, passes):
+    done = complete_field(picture[2], recipe_of(picture[2], passes=passes), Run(seed=0), "auto")
+    assert done.settings["passes"] == passes
+    assert len(done.history) == 1 + schedule(recipe_of(picture[2], passes=passes).solver) + passes
+
+
+def test_no_passes_after_a_fit_cut_short(picture):
+    done = complete_field(picture[2], recipe_of(picture[2]), Run(seed=0, max_iter=5), "auto")
+    assert done.settings["passes"] == 0
+
+
+def test_passes_stopped_halfway_are_counted(picture):
+    obs = picture[2]
+    limit = START_EVALUATIONS + 2
+    seen = []
+
+    def stop(state, history):
+        seen.append("X" in state.arrays)
+        return "X" in state.arrays and state.numbers["k"] == 1
+
+    done = complete_field(obs, recipe_of(obs, passes=4), Run(seed=0, callback=stop), "auto")
+    assert done.settings["passes"] == 1
+    assert len(done.history) == limit
+
+
+def test_passes_make_it_better(picture):
+    T, M, obs = picture
+    alone = complete_field(obs, recipe_of(obs, passes=0), Run(seed=0), "auto").estimate
+    passed = complete_field(obs, recipe_of(obs, passes=6), Run(seed=0), "auto").estimate
+    assert psnr(passed, T, M) > psnr(alone, T, M) + 2
+
+
+def rough_low_rank(H=48, W=40):
+    """Rank 2, and no two neighbours alike: nothing for passes to find."""
+    rng = np.random.default_rng(5)
+    return np.round(255 * sum(np.outer(rng.random(H), rng.random(W)) for _ in range(2)) / 2)[..., None]
+
+
+def test_a_picture_without_lookalikes_keeps_the_long_fit():
+    T = rough_low_rank()
+    M = holes(T.shape, 0.3)
+    obs = Observations.from_dense(T, mask=M)
+    alone = complete_field(obs, recipe_of(obs, passes=0), Run(seed=0), "auto")
+    done = complete_field(obs, recipe_of(obs, passes=6), Run(seed=0), "auto")
+    given = complete_field(obs, replace(recipe_of(obs, passes=6), proven=True), Run(seed=0), "auto")
+    assert done.observations is obs
+    assert given.settings["passes"] == 6
+    assert psnr(done.estimate, T, M) > psnr(given.estimate, T, M) + 3
+    assert psnr(done.estimate, T, M) > psnr(alone.estimate, T, M) - 1
+
+
+def test_passes_that_seem_not_to_pay_by_chance_are_made_all_the_same(picture, monkeypatch):
+    """Then both are tried on the validation entries, and averaged by what these say of each."""
+    T, M, obs = picture
+    want = complete_field(obs, recipe_of(obs, passes=4), Run(seed=0), "auto")
+    monkeypatch.setattr(engine, "WORTH", 0.0)
+    done = complete_field(obs, recipe_of(obs, passes=4), Run(seed=0), "auto")
+    assert done.settings["passes"] == 4
+    assert psnr(done.estimate, T, M) > psnr(want.estimate, T, M) - 0.5
+
+
+def test_an_average_is_drawn_to_the_usual_by_the_noise_of_its_evidence():
+    rng = np.random.default_rng(0)
+
+    def weight(n, noise, variance=0.02):
+        usual, other = rng.normal(size=(2, n))
+        t = other + noise * rng.normal(size=n)
+        shape = (n, 1)
+        sides = [SimpleNamespace(at=lambda _, x=x: x) for x in (usual, other)]
+        mask = np.ones(shape, dtype=bool)
+        return engine.stacking_weight(*sides, Observations.from_dense(t[:, None], mask=mask), variance)
+
+    assert weight(400, 0.1) > 0.9
+    assert weight(10, 3.0) < 0.3
+    same = SimpleNamespace(at=lambda _: np.zeros(4))
+    assert engine.stacking_weight(same, same, Observations.from_dense(np.ones((4, 1))), 0.02) == 0.0
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.4])
+def test_a_start_has_total_variation_if_given_or_unless_few_entries_are_observed(share, monkeypatch):
+    T = facade(72, 64)
+    obs = Observations.from_dense(T, mask=holes(T.shape, 1 - share))
+    fits = []
+    fit = engine.fit_field
+    monkeypatch.setattr(engine, "fit_field", lambda o, r, *a: fits.append(r.tv) or fit(o, r, *a))
+    own = recipe_of(obs, passes=2)
+    for tv in (None, 0.003):
+        fits.clear()
+        done = complete_field(obs, replace(recipe_of(obs, tv=tv, passes=2), proven=True), Run(seed=0), "auto")
+        assert fits == ([tv] if tv else {0.02: [own.tv, 0.0], 0.1: [0.0], 0.4: [own.tv]}[share])
+    assert done.settings["passes"] == 2
+
+
+def test_every_pass_sees_all_entries(picture, monkeypatch):
+    obs, seen = picture[2], []
+    refine = engine.refine
+    monkeypatch.setattr(engine, "refine", lambda d, *a, **k: seen.append((d.observations.nnz, k)) or refine(d, *a, **k))
+    complete_field(obs, recipe_of(obs, passes=3), Run(seed=0), "auto")
+    assert seen[-1] == (obs.nnz, {})
+
+
+def test_a_run_resumed_ends_with_the_same_bits(picture, tmp_path):
+    obs, file = picture[2], tmp_path / "run.npz"
+    recipe = recipe_of(obs, passes=3)
+    want = complete_field(obs, recipe, Run(seed=0), "auto").estimate
+
+    def stop(state, history):
+        return "X" in state.arrays and state.numbers["k"] == 2
+
+    cut = complete_field(obs, recipe, Run(seed=0, callback=stop, checkpoint=file), "auto")
+    assert cut.settings["passes"] == 2
+    done = complete_field(obs, recipe, Run(seed=0, checkpoint=file, resume=True), "auto")
+    assert np.array_equal(done.estimate, want)
+    assert done.settings["passes"] == 3
+
+
+def test_a_periodic_facade_is_no_worse_than_by_t_ctv(picture):
+    T, M, obs = picture
+    passed = complete_field(obs, recipe_of(obs, rank=80, passes=PASSES["normal"]), Run(seed=0), "auto").estimate
+    rival = tfl.complete(np.where(M, T, np.nan), method="t-ctv", seed=0).estimate
+    assert psnr(passed, T, M) > psnr(rival, T, M)
+
+
+@pytest.mark.parametrize("placeholder", [0.0, 1e30])
+def test_what_is_under_the_mask_changes_no_bit(picture, placeholder):
+    T, M, obs = picture
+    other = Observations.from_dense(np.where(M, T, placeholder), mask=M)
+    one, two = (complete_field(o, recipe_of(o, passes=3), Run(seed=1), "auto").estimate for o in (obs, other))
+    assert np.array_equal(one, two)
+
+
+def colours_of(T, modes=(0, 1)):
+    obs = Observations.from_dense(T, mask=holes(T.shape, 0.2))
+    tv = tensorspace_tv(obs, modes, 1.0, prior_for(obs, "normal"))
+    assert tv is not None
+    assert has_colours(obs, modes) == (tv.transform is not None)
+    return tv.transform_mode if tv.transform is not None else None
+
+
+def test_only_colours_are_turned_into_opponents():
+    T = facade()
+    assert colours_of(T) == 2
+    assert colours_of(T - 100.0) is None  # below zero: no colours
+    assert colours_of(np.moveaxis(T, 2, 0), modes=(1, 2)) is None  # three sensors over a plane
+    assert colours_of(T[:, :, :2]) is None
+    assert colours_of(T[:, :3, :], modes=(0, 2)) is None
+
+
+@pytest.mark.parametrize(
+    ("order", "dims", "rows", "frames"),
+    [
+        ((0, 1, 2, 3), None, (0, 1), 3),
+        ((3, 0, 1, 2), None, (1, 2), 0),
+        ((3, 0, 1, 2), ("frame", "row", "column", "channel"), (1, 2), 0),
+        ((0, 1, 2), None, (0, 1), None),
+    ],
+)
+def test_rows_columns_and_time_of_a_video(order, dims, rows, frames):
+    y, x, c, f = np.mgrid[0:24, 0:26, 0:3, 0:9]
+    video = np.rint(120 + 60 * np.sin((x + f) / 4) + 30 * np.cos(y / 5 + c)).astype(np.uint8)
+    T = (video if len(order) == 4 else video[..., 0]).transpose(order)
+    facts = compute_facts(tfl.observe(T, mask=np.random.default_rng(0).random(T.shape) < 0.6, dims=dims))
+    field = Field().whole(facts)
+    assert field.modes[:2] == rows
+    assert field.frames == frames
+    assert is_video(facts) == (frames is not None)
+
+
+def test_passes_that_a_contest_chose_are_not_up_for_choice_again(monkeypatch):
+    """Else the answer is another candidate than the one that won."""
+    tried = []
+    monkeypatch.setattr(engine, "_weigh_passes", lambda *a: tried.append(a))
+    monkeypatch.setattr(engine, "WORTH", 0.0)  # the first pass never pays
+    y, x = np.mgrid[0:24, 0:26]
+    T = np.sin(x / 4) * np.cos(y / 5)
+    known = np.random.default_rng(1).random(T.shape) < 0.5
+    obs = tfl.Observations.from_dense(np.where(known, T, 0.0), known)
+    facts = compute_facts(obs)
+    search = Field().variants(facts)
+    next(search), search.send(1.0)
+    chosen, alone = search.send(2.0), Field().whole(facts)
+    assert chosen.fit(obs, Run(0)).settings["passes"] == chosen.passes == PASSES["normal"]
+    assert not tried
+    assert Field(passes=6).whole(facts).proven
+    assert not alone.proven
+
+
+def test_passes_that_were_given_are_run():
+    y, x = np.mgrid[0:24, 0:26]
+    T = np.sin(x / 4) * np.cos(y / 5) + 0.1 * np.random.default_rng(0).normal(size=x.shape)
+    known = np.random.default_rng(1).random(T.shape) < 0.5
+    facts = compute_facts(tfl.Observations.from_dense(np.where(known, T, 0.0), known))
+    for passes in (0, 2):
+        search = Field(passes=passes).variants(facts)
+        assert next(search).passes == search.send(1.0).passes == passes
+        with pytest.raises(StopIteration):
+            search.send(2.0)
+
+
+def test_a_clean_video_is_a_field_and_compared_with_the_means_alone():
+    y, x, c, f = np.mgrid[0:20, 0:22, 0:3, 0:6]
+    T = np.rint(120 + 60 * np.sin((x + f) / 3) * np.cos((y - f) / 4) + 20 * c).astype(np.uint8)
+    M = np.random.default_rng(0).random(T.shape) < 0.3
+    done = tfl.complete(T, mask=M, passes=2)
+    assert {row.method for row in done.tried if np.isfinite(row.error)} == {"means", "field"}
+    assert done.settings["passes"] == 2
+    np.testing.assert_array_equal(done.completed[M], T[M])
+    assert np.sqrt(np.mean((done.estimate - T.astype(float))[~M] ** 2)) < 10
+
+
+def test_the_type_of_the_pixels_does_not_matter():
+    photo = np.array(Image.fromarray(samples.photograph()).resize((64, 60)))[..., :1].squeeze()
+    mask = holes(photo.shape, 0.7)
+    want = tfl.complete(photo, mask=mask, seed=0)
+    same = tfl.complete(np.where(mask, photo, np.nan), seed=0)
+    np.testing.assert_array_equal(same.estimate, want.estimate)
+    parts = tfl.complete(np.where(mask, photo / 255, np.nan), seed=0)
+    assert parts.settings["passes"] == want.settings["passes"]
+    off, near = (float(np.std(d[~mask])) for d in (want.estimate - photo, 255 * parts.estimate - photo))
+    assert near < 1.05 * off
