@@ -79,16 +79,16 @@ class AutoSettings(Method):
     time: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        check_above(self, 0, *self._given("ridge", "tv"), included=True)
-        check_whole(self, 1, *self._given("starts"))
-        check_whole(self, 0, *self._given("passes"))
+        check_above(self, 0, "ridge", "tv", included=True)
+        check_whole(self, 1, "starts")
+        check_whole(self, 0, "passes")
         if self.texture is not None:
             check_texture(self.texture)
             object.__setattr__(self, "texture", "sharp" if self.texture == "sharp" else None)  # else as usual
         if self.model is not None:
             MODELS[self.model]  # a misspelt one is refused with a sentence
         if not isinstance(self.rank, Sequence | np.ndarray):
-            check_whole(self, 1, *self._given("rank"))
+            check_whole(self, 1, "rank")
         elif self.model in (None, "cp"):
             msg = f'rank of a CP model must be one whole number; got {self.rank!r}. Name another: model="tucker".'
             raise ValueError(msg)

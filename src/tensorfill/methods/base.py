@@ -58,8 +58,7 @@ class Run(Settings):
     memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)  # what fits to the same data share
 
     def __post_init__(self) -> None:
-        if self.max_iter is not None:
-            check_whole(self, 0, "max_iter")
+        check_whole(self, 0, "max_iter")
         if self.seconds is not None and not self.seconds > 0:
             msg = f"seconds must be > 0, or None for no limit; got {self.seconds}."
             raise ValueError(msg)

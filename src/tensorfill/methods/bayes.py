@@ -109,7 +109,7 @@ class Bayes(Method):
     as_given: bool = False
 
     def __post_init__(self) -> None:
-        check_whole(self, 0, "pairs", *(["rank"] if self.rank is not None else []), most=MOST_COMPONENTS)
+        check_whole(self, 0, "pairs", "rank", most=MOST_COMPONENTS)
         check_whole(self, 0, "burn", most=MOST_STEPS)
         check_whole(self, 1, "draws", "keep", "chains", most=MOST_STEPS)
         if self.rank == 0 and not self.effects:

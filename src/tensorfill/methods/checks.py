@@ -8,12 +8,15 @@ from typing import Any
 
 
 def check_above(method: Any, low: float, *names: str, included: bool = False, most: float = math.inf) -> None:
-    """Raise a sentence unless every named setting is a finite number > low (>= low if `included`), and <= most. Whole
-    numbers that NumPy has no type for become floats, unless the setting is to be whole.
+    """Raise a sentence unless every named setting is a finite number > low (>= low if `included`), and <= most; or
+    None, where its type admits that. Whole numbers that NumPy has no type for become floats, unless the setting is to
+    be whole.
     """
     sign = ">=" if included else ">"
     for name in names:
         value = getattr(method, name)
+        if value is None:
+            continue
         fits = isinstance(value, Real) and math.isfinite(value)
         if not fits or not (value >= low if included else value > low):
             msg = f"{name} of method {method.name!r} must be a number {sign} {low:g}; got {value!r}."
@@ -26,11 +29,13 @@ def check_above(method: Any, low: float, *names: str, included: bool = False, mo
 
 
 def check_whole(holder: Any, low: int, *names: str, most: int | None = None) -> None:
-    """Raise a sentence unless every named setting is a whole number >= low, and <= most if there is such a bound. Those
-    of NumPy's small types become Python's own, which have no end.
+    """Raise a sentence unless every named setting is a whole number >= low, and <= most if there is such a bound; or
+    None, where its type admits that. Those of NumPy's small types become Python's own, which have no end.
     """
     for name in names:
         value = getattr(holder, name)
+        if value is None:
+            continue
         if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
             msg = f"{name} must be a whole number >= {low}; got {value!r}."
             raise ValueError(msg)

@@ -60,8 +60,7 @@ class FBCP(ArrayMethod):
 
     def __post_init__(self) -> None:
         check_above(self, 0, "precision", "max_iter")
-        if self.rank is not None:
-            check_above(self, 1, "rank", included=True)
+        check_above(self, 1, "rank", included=True)
 
     def level(self, obs: Observations) -> float:
         return float(np.mean(obs.values, dtype=np.float64)) if self.center else 0.0

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.methods.base import METHODS, Method, Run, Variants
-from tensorfill.methods.image.field import is_clean
+from tensorfill.methods.checks import check_whole
+from tensorfill.methods.image.field import MOST_PASSES, is_clean
 from tensorfill.methods.image.large import many_pixels
 from tensorfill.methods.image.non_local import RADII, Refinement, available_threads, default_denoiser, default_sigmas
 from tensorfill.methods.image.patchmatch import check_texture, fill_texture
@@ -69,6 +70,7 @@ class Continuation(Method):
 
     def __post_init__(self) -> None:
         check_texture(self.texture)
+        check_whole(self, 0, "passes", most=MOST_PASSES)
 
     def refuses(self, obs: Observations) -> str | None:
         if obs.ndim in (2, 3):

@@ -9,6 +9,7 @@ from tensorfill.data.autocorrelation import ENOUGH_PAIRS
 from tensorfill.data.facts import CHANNELS, Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.methods.base import METHODS, Method, Run, Unsuited, Variants
+from tensorfill.methods.checks import check_whole
 from tensorfill.methods.defaults import default_rank
 from tensorfill.methods.image.complete import complete_field
 from tensorfill.methods.image.large import complete_large, is_large, many_pixels
@@ -28,6 +29,7 @@ from tensorfill.solvers.base import Solver
 from tensorfill.transforms import Standardised
 
 CLEAN = 0.45  # share of noise in differences of neighbours below which a picture has none to speak of: clean ones < 0.4
+MOST_PASSES = 1000  # far more than ever gain
 STRENGTHS = (1.0, 3.0, 9.0, 27.0, 81.0)  # of the penalties: the weights of a clean picture would follow noise
 
 
@@ -77,6 +79,14 @@ class Field(Method):
     frames: int | None = None
     proven: bool = False
     as_given: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole(self, 0, "passes", most=MOST_PASSES)
+
+    def check(self, obs: Observations) -> None:
+        super().check(obs)
+        for mode in self.smooth or ():
+            obs.mode(mode)
 
     def suits(self, facts: Facts) -> str | None:
         if facts.size > DENSE_LIMIT // 4:

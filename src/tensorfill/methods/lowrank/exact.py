@@ -73,7 +73,7 @@ class Exact(Method):
     as_given: bool = False
 
     def __post_init__(self) -> None:
-        if self.rank is not None and self.model in (None, "cp"):
+        if self.model in (None, "cp"):
             check_whole(self, 1, "rank")
 
     def refuses(self, obs: Observations) -> str | None:

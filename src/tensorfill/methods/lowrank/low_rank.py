@@ -19,6 +19,7 @@ from tensorfill.interelement.base import InterElementPrior
 from tensorfill.interelement.nonsmooth import NonNegative
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.base import METHODS, Method, Run, Variants
+from tensorfill.methods.checks import check_whole
 from tensorfill.methods.defaults import PRIOR_OF, default_ridge, default_smooth, prior_for
 from tensorfill.methods.lowrank.dispersion import dispersion, negative_binomial
 from tensorfill.methods.lowrank.search import ASIDE, FEWEST, Search, has_no_zero, may_be_overdispersed, middling
@@ -101,6 +102,10 @@ class LowRank(Method):
     overdispersed: bool = False
     as_given: bool = False
     bursts: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole(self, 0, "start")
+        check_whole(self, 1, "starts", "bursts")
 
     @property
     def form(self) -> str:

@@ -17,6 +17,7 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Run, Variants, unlimited
+from tensorfill.methods.checks import check_above
 from tensorfill.methods.tabular.table import TableMethod
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
@@ -47,6 +48,9 @@ class Gaussian(TableMethod):
     use_when = "tables of related measurements with more rows than columns"
     shrink: float = SHRINK[0]
     beside: int | str | None = None
+
+    def __post_init__(self) -> None:
+        check_above(self, 0, "shrink", included=True, most=1)
 
     def suits(self, facts: Facts) -> str | None:
         if not facts.dense:

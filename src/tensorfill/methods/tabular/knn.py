@@ -13,6 +13,7 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Run, Variants, unlimited
+from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.table import TableMethod
 
 Array = NDArray[Any]
@@ -36,6 +37,9 @@ class KNN(TableMethod):
     assumes = "rows come in kinds, so that many a row has others like it"
     use_when = "questionnaires, patients, measurements of things that come in kinds"
     nearest: int = NEAREST[0]
+
+    def __post_init__(self) -> None:
+        check_whole(self, 1, "nearest")
 
     def suits(self, facts: Facts) -> str | None:
         return None if _tables(facts) else f"it is no table of {FEWEST_ROWS} to {MOST_ROWS} rows"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Run, Unsuited, Variants
+from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.interpolation import LARGEST, AlongMode
 from tensorfill.methods.tabular.smoother import NOISE, RETURN, own_level, smooth_series, wander
 from tensorfill.result.completion import Completion
@@ -37,6 +38,9 @@ class Seasonal(AlongMode):
 
     period: int | None = None
     curved: bool = False
+
+    def __post_init__(self) -> None:
+        check_whole(self, 2, "period", most=LARGEST)
 
     def suits(self, facts: Facts) -> str | None:
         if facts.size > LARGEST:

@@ -50,7 +50,11 @@ class TableMethod(Method):
     def column_modes(self, obs: Observations) -> tuple[int, ...]:
         """The numbers of the modes that are the columns."""
         given = obs.ndim - 1 if self.columns is None else self.columns
-        return tuple(obs.mode(n) for n in (given if isinstance(given, tuple | list) else (given,)))
+        modes = tuple(obs.mode(n) for n in (given if isinstance(given, tuple | list) else (given,)))
+        if not modes:
+            msg = f"columns of method {self.name!r} must name at least one mode; got {given!r}."
+            raise ValueError(msg)
+        return modes
 
     def column_count(self, facts: Facts) -> int:
         """Number of columns: of variants, whose modes are numbers; of the last mode otherwise."""

@@ -12,6 +12,7 @@ from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Method, Run, Variants
+from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.gaussian import expectation_maximisation
 from tensorfill.methods.tabular.table import TableMethod
 
@@ -19,6 +20,7 @@ Array = NDArray[Any]
 
 MOST_COLUMNS = 60  # of a table: one forest is grown for each
 FEWEST_ROWS = 30
+MOST_TREES = 10_000  # in a forest; rounds, too
 SHRINK = 0.1  # of the correlations by which gaps are filled before any tree is grown
 
 
@@ -39,6 +41,9 @@ class Trees(TableMethod):
     use_when = "ordinary tables of mixed units: thresholds, interactions, kinds of rows"
     trees: int = 50
     rounds: int = 1
+
+    def __post_init__(self) -> None:
+        check_whole(self, 1, "trees", "rounds", most=MOST_TREES)
 
     def suits(self, facts: Facts) -> str | None:
         if not facts.dense:
