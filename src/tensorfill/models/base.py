@@ -25,6 +25,7 @@ Rank = int | tuple[int, ...]
 MODELS: Registry[Model] = Registry("model")
 
 BLOCK = 1 << 20  # numbers formed at a time by `at`
+LARGEST = 2**40  # numbers in all factors: far more than any memory holds
 
 
 class Model(ABC):
@@ -192,6 +193,14 @@ def in_blocks(indices: Array, width: int, dtype: Any, values: Any) -> Array:
     return out
 
 
+def check_size(rank: int, rows: int) -> int:
+    """The rank, unless factors of so many rows would be larger than any memory."""
+    if rank * rows >= LARGEST:
+        msg = f"rank must leave factors of fewer than {LARGEST:.2g} numbers; got {rank}."
+        raise ValueError(msg)
+    return rank
+
+
 def whole_numbers(rank: Any, counts: tuple[int, ...], words: str) -> tuple[int, ...]:
     """The ranks as a tuple of as many as `counts` allows; a sentence for anything else."""
     given = (rank,) if isinstance(rank, int | np.integer) and not isinstance(rank, bool) else rank
@@ -199,4 +208,4 @@ def whole_numbers(rank: Any, counts: tuple[int, ...], words: str) -> tuple[int, 
     if not fits or not all(isinstance(r, int | np.integer) and not isinstance(r, bool) and r >= 1 for r in given):
         msg = f"rank must be a whole number >= 1, or {words}; got {rank!r}."
         raise ValueError(msg)
-    return tuple(int(r) for r in given)
+    return tuple(check_size(int(r), 1) for r in given)

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from tensorfill.kernels.dense import choose_split, left_slabs, slab_rows
 from tensorfill.kernels.khatrirao import CPContraction
-from tensorfill.models.base import MODELS, Model
+from tensorfill.models.base import MODELS, Model, check_size
 
 Array = NDArray[Any]
-LARGEST = 2**40  # numbers in all factors: far more than any memory holds
 
 
 @MODELS.register("cp")
@@ -40,10 +39,7 @@ class CP(Model):
         if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
             msg = f"rank must be a whole number >= 1; got {rank!r}."
             raise ValueError(msg)
-        if int(rank) * sum(shape) >= LARGEST:
-            msg = f"rank must leave factors of fewer than {LARGEST:.2g} numbers; got {rank}."
-            raise ValueError(msg)
-        return int(rank)
+        return check_size(int(rank), sum(shape))
 
     @classmethod
     def shapes(cls, shape: Sequence[int], rank: int) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.kernels.tubal import TubalContraction, Tube
-from tensorfill.models.base import MODELS, Model, in_blocks
+from tensorfill.models.base import MODELS, Model, check_size, in_blocks
 
 Array = NDArray[Any]
 
@@ -38,7 +38,7 @@ class Tubal(Model):
         if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
             msg = f"rank of a tubal model must be one whole number >= 1; got {rank!r}."
             raise ValueError(msg)
-        return int(rank)
+        return check_size(int(rank), sum(shape[:2]) * prod(shape[2:]))
 
     @classmethod
     def shapes(cls, shape: Sequence[int], rank: int) -> list[tuple[int, int]]:

@@ -18,6 +18,9 @@ from tensorfill.numerical.base import PRIORS, Array, Interval, NumericalPrior, p
 from tensorfill.numerical.discrete import OFF_THE_END
 
 SERIES_FROM = 40.0  # a beyond which the mean and variance above a come from their series: both ways have 9 digits there
+NARROWEST = (
+    1e-12  # sigma in parts of the range: below, squares of distances between the ends overflow or lose all digits
+)
 DENSITY = 1 / math.sqrt(2 * math.pi)
 
 
@@ -76,6 +79,12 @@ class TruncatedNormal(NumericalPrior):
         super().__post_init__()
         if not self.low < self.high:
             msg = f"low must be less than high for TruncatedNormal; got {self.low!r} and {self.high!r}."
+            raise ValueError(msg)
+        if self.sigma < NARROWEST * (self.high - self.low):
+            msg = (
+                f"sigma must be at least {NARROWEST:g} of the range, {self.high - self.low:g}, for TruncatedNormal; "
+                f"got {self.sigma!r}. Narrower distributions do not feel the ends: use Normal."
+            )
             raise ValueError(msg)
         if self.sigma > self.high - self.low:
             msg = (
