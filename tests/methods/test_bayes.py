@@ -263,3 +263,37 @@ def test_ordered_levels_are_drawn_as_such():
 )
 def test_the_rank_is_what_the_data_bear(shape, observed, rank):
     assert default_rank(shape, observed) == rank
+
+
+def low_rank(shape, rank, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.einsum("ir,jr,kr->ijk", *(rng.normal(size=(n, rank)) for n in shape))
+    return X / X.std(), rng
+
+
+def test_slices_have_noise_of_their_own(tmp_path):
+    X, rng = low_rank((20, 15, 12), 2)
+    sd = np.geomspace(0.05, 0.8, 12)
+    T, mask = X + sd * rng.normal(size=X.shape), rng.random(X.shape) > 0.4
+    both = [tfl.complete(T, mask=mask, method="bayes", noise=noise, as_given=True) for noise in (None, 2)]
+    errors = [np.sqrt(np.mean((done.estimate - X)[~mask] ** 2)) for done in both]
+    assert errors[1] < 0.7 * errors[0]
+    done = both[1]
+    told = np.sqrt([np.mean(done.std[..., k][~mask[..., k]] ** 2) for k in range(12)])
+    assert np.all(np.abs(np.log(told / sd)) < np.log(2))
+    low, high = done.interval
+    inside = ((low <= T) & (T <= high))[~mask]
+    assert 0.85 < inside.mean() < 0.95
+    done.save(tmp_path / "run.npz")
+    assert np.array_equal(tfl.Completion.load(tmp_path / "run.npz").std, done.std)
+
+
+def test_slices_of_different_size_cost_nothing():
+    """A tensor of low rank whose slices differ in size is standardised: its noise is not, and must not be weighed so."""
+    X, rng = low_rank((30, 24, 20), 4)
+    T, mask = X + 0.3 * rng.normal(size=X.shape), rng.random(X.shape) > 0.6
+    errors = [
+        np.sqrt(np.mean((tfl.complete(T, mask=mask, method="bayes", as_given=given).estimate - X)[~mask] ** 2))
+        for given in (True, False)
+    ]
+    assert errors[1] < 1.1 * errors[0]

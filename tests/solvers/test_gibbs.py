@@ -36,7 +36,7 @@ def sampler(obs, threads=1, kind="normal", burn=5, draws=10, smooth=(0,), **kw):
 
 def sweep(model, chain, rng, count=1, likelihood=None):
     """Sweep, with the chain changed; returns what it leaves."""
-    record = model._record(0, count)
+    record = model._record(0, count, len(chain["numbers"]) - 1)
     model.sweep(chain, likelihood or model.likelihoods[0], record, rng)
     return record
 
@@ -202,12 +202,14 @@ def test_polya_gamma_moments(b, c):
 
 TIGHT = {"local": 3.0, "global_shape": 4.0, "global_rate": 40.0, "shape": 4.0, "rate": 0.6}
 TIGHT |= {"effect_shape": 4.0, "effect_rate": 6.0}
-TIGHT |= {"noise_shape": 4.0, "noise_rate": 4.0, "dispersion": 1.5, "dispersion_sd": 0.5}
+TIGHT |= {"noise_shape": 4.0, "noise_rate": 4.0, "own": 3.0, "dispersion": 1.5, "dispersion_sd": 0.5}
 # of each likelihood its settings, and data around x given its parameter
 FAMILIES = {
     "normal": ({}, lambda x, p, rng: x + rng.normal(size=len(x)) * p**-0.5),
     "weighted": ({}, lambda x, p, rng: x + rng.normal(size=len(x)) * (p * weights(len(x))) ** -0.5),
     "features": ({}, lambda x, p, rng: x + rng.normal(size=len(x)) * p**-0.5),
+    "own noise": ({}, lambda x, p, rng: x + rng.normal(size=len(x)) * p**-0.5),
+    "own noise, student-t": ({"degrees": 3.0}, lambda x, p, rng: x + rng.standard_t(3.0, size=len(x)) * p**-0.5),
     "student-t": ({"degrees": 3.0}, lambda x, p, rng: x + rng.standard_t(3.0, size=len(x)) * p**-0.5),
     "ordinal": (
         {"cuts": (-0.5, 0.7)},
@@ -237,7 +239,7 @@ def features(chain, x, name):
     return np.array(
         [
             *np.log(np.abs(chain["size"])),
-            *np.log(chain["numbers"][: 1 if name in ("bernoulli", "binomial") else 2]),
+            *np.log(chain["numbers"][: 1 if name in ("bernoulli", "binomial") else None]),
             *np.log(chain["ridge"][:, -1]),
             *np.log(np.diag(chain["ridge"])),
             *(chain["ratio"][-1, -2:] > 1),
@@ -256,24 +258,34 @@ def test_successive_conditional_draws_have_the_prior_distribution(name):
     """Data from the model, the model from the sampler, in turn: what remains must be distributed as the prior."""
     rng = np.random.default_rng(6)
     settings, data = FAMILIES[name]
-    kind = {"weighted": "normal", "features": "normal", "bernoulli": "binomial"}.get(name, name)
-    table = entries(observations((3, 6)), 1)
+    kind = {"weighted": "normal", "features": "normal", "bernoulli": "binomial", "own noise": "normal"}.get(name, name)
+    kind, obs = kind.removeprefix("own noise, "), observations((3, 6))
+    table = entries(obs, 1)
     w = weights(table.nnz) if name == "weighted" else None
     rings = frozenset([1] if name == "weighted" else [])  # the hours of a day
     about = {n: rng.normal(size=(table.shape[n], 2)) for n in (0, 1) if name == "features"}
     smooth = frozenset({1} - about.keys())
     model = Gibbs(table, (), 2, smooth, 0, 1, 1, rings=rings, features=about, hyper=TIGHT)
+    own = name.startswith("own noise")
+
+    def likelihood(y):
+        found = Likelihood(kind, y, w, **settings)
+        return found.by_slice(obs, 0) if own else found
 
     def start():
         chain = sample_prior(model, rng, first_parameter(name, rng))
+        if own:
+            relative = rng.gamma(TIGHT["own"], size=obs.shape[0]) / TIGHT["own"]
+            chain["numbers"] = np.concatenate([chain["numbers"], relative])
         return chain, table.predict(chain["F"])
 
     prior = np.array([features(chain, x, name) for chain, x in (start() for _ in range(1500))])
     chain, x = start()
     sampled = []
     for _ in range(3000):
-        y = data(x, chain["numbers"][1], rng).astype(float)
-        sweep(model, chain, rng, likelihood=Likelihood(kind, y, w, **settings))
+        precision = chain["numbers"][1] * (chain["numbers"][2:][obs.indices[:, 0]] if own else 1.0)
+        y = data(x, precision, rng).astype(float)
+        sweep(model, chain, rng, likelihood=likelihood(y))
         x = table.predict(chain["F"])
         sampled.append(features(chain, x, name))
     varies = prior.std(axis=0) > 0  # rows with features have no neighbours

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,35 @@ def state_crime(_: Places) -> DataSet:
     return table(frame("statsmodels", "datasets", "statecrime", "statecrime.csv").iloc[:, 1:])
 
 
+def numbers(package: str, *parts: str, most: int = 800) -> Callable[[Places], DataSet]:
+    """The columns of numbers of a table in a package, at most so many of its rows, evenly taken."""
+
+    def load(_: Places) -> DataSet:
+        rows = frame(package, *parts).select_dtypes("number").dropna()
+        rows = rows.loc[:, (rows.std() > 0) & ~rows.columns.str.lower().isin(["id", "unnamed: 0"])]
+        return table(rows.iloc[:: max(1, len(rows) // most)])
+
+    return load
+
+
+# --- simulated: what the answer should be is known --------------------------------------------------------------------
+
+
+def simulated(kind: str) -> DataSet:
+    """Low rank and noise: a table of rank 3, a tensor of CP rank 4 or of Tucker ranks 4, one with outliers."""
+    rng = np.random.default_rng(0)
+    if kind == "table":
+        X = rng.normal(size=(300, 3)) @ rng.normal(size=(3, 8))
+        return DataSet(X / X.std() + rng.normal(scale=0.1, size=X.shape))
+    factors = [rng.normal(size=(n, 4)) for n in (30, 24, 20)]
+    core = rng.normal(size=(4, 4, 4)) if kind == "tucker" else np.eye(4)[:, :, None] * np.eye(4)[:, None]
+    X = np.einsum("abc,ia,jb,kc->ijk", core, *factors)
+    X += rng.normal(scale=0.3 * X.std(), size=X.shape)
+    if kind == "outliers":
+        X[rng.random(X.shape) < 0.02] *= 10
+    return DataSet(X)
+
+
 # --- series of very different levels ---------------------------------------------------------------------------------
 
 
@@ -78,6 +108,26 @@ def macrodata(_: Places) -> DataSet:
 def meat(_: Places) -> DataSet:
     """Monthly production of seven kinds of meat; three of them begin later, so their truth is unknown before."""
     return series(frame("plotnine", "data", "meat.csv").iloc[480:, 1:], low=0)
+
+
+def interest(_: Places) -> DataSet:
+    """107 quarters: inflation and interest in Germany."""
+    return series(
+        frame("statsmodels", "datasets", "interest_inflation", "E6.csv", sep=r"[\s,]+", engine="python").iloc[:, -2:]
+    )
+
+
+def iowa(_: Places) -> DataSet:
+    """17 years x 3 sources of electricity."""
+    rows = frame("vega_datasets", "_data", "iowa-electricity.csv")
+    return series(rows.pivot(index="year", columns="source", values="net_generation"), low=0)
+
+
+def weather(_: Places) -> DataSet:
+    """1461 days x rain, warmest, coldest, wind in Seattle."""
+    return series(
+        frame("vega_datasets", "_data", "seattle-weather.csv")[["precipitation", "temp_max", "temp_min", "wind"]]
+    )
 
 
 def stocks(_: Places) -> DataSet:

@@ -25,7 +25,8 @@ class Data(NamedTuple):
     """The data of one likelihood: y (nnz,), weights (nnz,) or none (0,), and its settings.
 
     `degrees` of freedom of Student's t, 0 for normal noise; `trials` of a binomial; `level`, which is added to x; the
-    different counts and the sum of the weights of each; of ordered levels 0, 1, ... the cuts between them, in `counts`.
+    different counts and the sum of the weights of each; of ordered levels 0, 1, ... the cuts between them, in `counts`;
+    `slices` (nnz,), the slice that each is in, where slices have noise of their own, or none (0,).
     """
 
     y: Array
@@ -35,6 +36,7 @@ class Data(NamedTuple):
     level: float
     counts: Array
     often: Array
+    slices: Array
 
 
 class Hyper(NamedTuple):
@@ -49,6 +51,7 @@ class Hyper(NamedTuple):
     global_rate: float = 1.0
     noise_shape: float = 1.0  # Gamma prior of the noise precision
     noise_rate: float = 0.1
+    own: float = 2.0  # Gamma prior, of mean 1, of the precision of the noise of a slice relative to that of all
     dispersion: float = math.log(10.0)  # mean and standard deviation of the logarithm of the dispersion
     dispersion_sd: float = 1.0
 
@@ -57,27 +60,42 @@ class Hyper(NamedTuple):
 def draw_noise(
     data: Data, hyper: Hyper, x: Array, numbers: Array, z: Array, w: Array, rng: np.random.Generator
 ) -> float:
-    """y = x + noise / sqrt(weight), its precision drawn; of Student's t every entry's own precision, too."""
-    weighted, nu = len(data.weights) > 0, data.degrees
+    """y = x + noise / sqrt(weight), its precision drawn; of Student's t every entry's own precision, too. Where slices
+    have noise of their own, numbers[2:] are their precisions relative to that of all.
+    """
+    weighted, nu, slices = len(data.weights) > 0, data.degrees, len(numbers) - 2
     student = nu > 0
     noise, squares, loss = numbers[1], 0.0, 0.0
+    energy, often = np.zeros(slices), np.zeros(slices)
     for i in range(len(x)):
         z[i] = data.y[i]
-        w[i] = data.weights[i] if weighted else 1.0
+        own = numbers[2 + data.slices[i]] if slices > 0 else 1.0
+        w[i] = own * (data.weights[i] if weighted else 1.0)
         off = w[i] * (z[i] - x[i]) ** 2
         if student:
-            loss += 0.5 * (nu + 1) * math.log1p(noise * off / nu)
-            own = rng.standard_gamma(0.5 * (nu + 1)) / (0.5 * (nu + noise * off))
-            w[i] *= own
-            off *= own
+            loss += 0.5 * ((nu + 1) * math.log1p(noise * off / nu) - math.log(own))
+            scale = rng.standard_gamma(0.5 * (nu + 1)) / (0.5 * (nu + noise * off))
+            w[i] *= scale
+            off *= scale
+        elif slices > 0:
+            loss -= 0.5 * math.log(own)
         squares += off
+        if slices > 0:
+            energy[data.slices[i]] += off / own
+            often[data.slices[i]] += 1
     before, noise = noise, rng.standard_gamma(hyper.noise_shape + 0.5 * len(x)) / (hyper.noise_rate + 0.5 * squares)
+    for g in range(slices):
+        energy[g] = rng.standard_gamma(hyper.own + 0.5 * often[g]) / (hyper.own + 0.5 * noise * energy[g])
     for i in range(len(x)):
         w[i] *= noise
+        if slices > 0:
+            w[i] *= energy[data.slices[i]] / numbers[2 + data.slices[i]]
     numbers[1] = noise
+    for g in range(slices):
+        numbers[2 + g] = energy[g]
     if student:
         return loss - 0.5 * len(x) * math.log(before)
-    return 0.5 * (noise * squares - len(x) * math.log(noise))
+    return loss + 0.5 * (noise * squares - len(x) * math.log(noise))
 
 
 @jit

@@ -45,8 +45,8 @@ class Chain(NamedTuple):
     """Where a chain is; sweeps change it in place.
 
     F (sum of I_n, C), the factors stacked along the modes; ridge, ratio, middle (N, C), hyperparameters of every column
-    in every mode; size (R,) of the components, hold (R,) the precision of each; numbers (2,): the scale that these
-    precisions share, and the likelihood's parameter; slope (N, P, C) of the columns on the features, stiff (N, C) the
+    in every mode; size (R,) of the components, hold (R,) the precision of each; numbers (1 + P,): the scale that these
+    precisions share, and the likelihood's parameters; slope (N, P, C) of the columns on the features, stiff (N, C) the
     precision of these slopes.
     """
 

@@ -26,7 +26,7 @@ from tensorfill.kernels.compiled import compiled
 
 class Record(NamedTuple):
     """What sweeps leave: trace (sweeps, P), the values at `probes` (P, N); at (sweeps,), the place in `kept` (m, sum of
-    I_n, C), `means` (m, I, C) of the last mode's rows and `parameters` (m,) for a draw that is kept, -1 for another.
+    I_n, C), `means` (m, I, C) of the last mode's rows and `parameters` (m, P) for a draw that is kept, -1 for another.
     """
 
     probes: Array
@@ -60,14 +60,14 @@ def _function(result: Any, *arguments: Any) -> Any:
     return types.FunctionType(result(*arguments))
 
 
-DATA = _bundle(Data, Double1, Double1, *[types.float64] * 3, Double1, Double1)
+DATA = _bundle(Data, Double1, Double1, *[types.float64] * 3, Double1, Double1, Long1)
 HYPER = _bundle(Hyper, *[types.float64] * len(Hyper._fields))
 PLACES = _bundle(Places, Int2, Int3, Int2, Long1)
 STRUCTURE = _bundle(
     *(Structure, Long1, Long2, Long1, Bool2, Bool1, Long1, Double1, Long1, Double2, Bool1, Double2, Long1, Double2)
 )
 CHAIN = _bundle(Chain, Double2, Double2, Double2, Double2, Double1, Double1, Double1, Double3, Double2)
-RECORD = _bundle(Record, Int2, Double2, Long1, Single3, Single3, Double1)
+RECORD = _bundle(Record, Int2, Double2, Long1, Single3, Single3, Double2)
 AUGMENT = _function(types.float64, DATA, HYPER, Double1, Double1, Spread1, Spread1, Stream)
 PREDICT = _function(types.void, Double2, Int2, Double1)
 SYSTEMS = _function(types.void, Double2, Double2, Int2, Int1, Long1, Spread1, Spread1, Double3, Double2)
@@ -126,7 +126,7 @@ def _sweep(
                 draw_sizes(structure, hyper, chain, n, Q, q, rng)
         predict(F, record.probes, record.trace[s])
         if j >= 0:
-            record.parameters[j] = chain.numbers[1]
+            record.parameters[j] = chain.numbers[1:]
             for i in range(len(F)):
                 for c in range(F.shape[1]):
                     record.kept[j, i, c] = F[i, c]

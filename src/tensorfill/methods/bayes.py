@@ -77,6 +77,7 @@ class Bayes(Method):
     effects, pairs : main effects, and how many columns for each pair of modes, constant along the others
     keep : at most this many draws are kept, spread evenly
     threads : None: as many as Numba may use. The answer does not depend on it
+    noise : mode (or name) whose slices have noise of a size of their own, which is learned; None: all alike
     as_given : fit the data as they are: columns not standardised, no period folded
 
     Rows of factors whose slices have features (`complete(..., features=...)`) are regressed on these: slopes are drawn
@@ -106,6 +107,7 @@ class Bayes(Method):
     pairs: int = 0
     chains: int = 4
     threads: int | None = None
+    noise: int | str | None = None
     as_given: bool = False
 
     def __post_init__(self) -> None:
@@ -155,7 +157,7 @@ class Bayes(Method):
             resume=run.resume,
             fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
         )
-        return _posterior(obs, kinds, gibbs, outcome), outcome
+        return _posterior(obs, kinds, gibbs, outcome, self.noise), outcome
 
     def _sampler(self, obs: Observations, kinds: Sequence[Kind], smooth: frozenset[int]) -> Gibbs:
         """The sampler of these data: as many chains as there are steps for, of each of the `kinds`."""
@@ -186,6 +188,9 @@ class Bayes(Method):
         if prior is not None and isinstance(self.prior, str):  # its domain may depend on the data: levels, ends
             prior = prior.fitted(obs.values.astype(np.float64), weights=obs.weights)
         kinds = [family(obs, prior, transform, bend) for transform in units(obs, prior, self.transform)]
+        if self.noise is not None:
+            mode = obs.mode(self.noise)
+            kinds = [(emission, likelihood.by_slice(obs, mode), words) for emission, likelihood, words in kinds]
         if len(kinds) > 1 and kinds[1][0].bend > STRAIGHT * obs.values.max():  # the same twice
             kinds = kinds[:1]
         return kinds
@@ -193,9 +198,13 @@ class Bayes(Method):
     def fit(self, obs: Observations, run: Run) -> Completion:
         units, fold = self._units(obs), self._fold(obs)
         recipe, data = self, obs if units is None else units.transform(obs)
+        if units is not None and self.noise is None:
+            recipe = replace(self, noise=_own_noise(obs.ndim, units.mode))
         if fold is not None:
             data = fold.apply(data)
-            recipe = replace(self, time=fold.spread([obs.mode(key) for key in self.time or ()]))
+            recipe = replace(recipe, time=fold.spread([obs.mode(key) for key in self.time or ()]))
+            if recipe.noise is not None:
+                recipe = replace(recipe, noise=fold.spread([obs.mode(recipe.noise)])[0])
             if self.smooth is not None:
                 recipe = replace(recipe, smooth=fold.spread(self.smooth_modes(obs)))
         posterior, outcome = recipe.sample(data, run)
@@ -245,7 +254,9 @@ class Bayes(Method):
 
     def variants(self, facts: Facts) -> Variants:
         """In the unit that such numbers have, then folded by a period, then in other units; each change on the best."""
-        best: dict[str, Any] = {"mode": self._slices(facts), "transform": self.transform, "fold": None, "prior": None}
+        mode = self._slices(facts)
+        best: dict[str, Any] = {"mode": mode, "transform": self.transform, "fold": None, "prior": None}
+        best["noise"] = None if mode is None else _own_noise(len(facts.shape), mode)
         least = yield self._variant(facts, **best)
         folds = [{"fold": n} for n, m in enumerate(facts.modes) if m.period is not None]
         for change in [*folds, *self._other_units(facts, best)]:  # of data that repeat, periods say most
@@ -256,9 +267,19 @@ class Bayes(Method):
             if loss < least:
                 best, least = now, loss
 
-    def _variant(self, facts: Facts, mode: int | None, transform: str, fold: int | None, prior: str | None) -> Method:
+    def _variant(
+        self,
+        facts: Facts,
+        mode: int | None,
+        transform: str,
+        fold: int | None,
+        prior: str | None,
+        noise: int | None,
+    ) -> Method:
         """With slices along `mode` standardised, and the mode `fold` folded by its period."""
-        plain = replace(self, transform=transform, prior=prior or self.prior, as_given=True)
+        if noise is not None and fold is not None:
+            noise += noise > fold
+        plain = replace(self, transform=transform, prior=prior or self.prior, noise=noise, as_given=True)
         method: Method = plain
         if fold is not None:
             modes = (int(n) for n in self.time or ())  # by number, as the settings of a contest have them
@@ -281,7 +302,9 @@ class Bayes(Method):
         robust = [{"prior": "student-t"}] if self._bears_outliers(facts) else []
         if first["mode"] is None:
             return [*robust, *others]
-        return [*robust, {"mode": None}, *({**other, "mode": None} for other in others)]
+        as_given = {"mode": None, "noise": None}
+        own = [] if first["noise"] is not None else [{"noise": first["mode"]}]
+        return [*robust, *own, as_given, *(other | as_given for other in others)]
 
     def _bears_outliers(self, facts: Facts) -> bool:
         """Is Student's t worth a trial?"""
@@ -291,6 +314,7 @@ class Bayes(Method):
     def label(self) -> str:
         words = ["bayes"] + ([] if self.rank is None else [f"rank {self.rank}"])
         words += ["Student's t"] if self.prior == "student-t" else []
+        words += ["own noise"] if self.noise is not None else []
         words += {"auto": [], "none": ["not transformed"]}.get(self.transform, [self.transform])
         return ", ".join(words)
 
@@ -318,7 +342,9 @@ class Bayes(Method):
         return out
 
 
-def _posterior(obs: Observations, kinds: Sequence[Kind], gibbs: Gibbs, outcome: Outcome) -> Posterior:
+def _posterior(
+    obs: Observations, kinds: Sequence[Kind], gibbs: Gibbs, outcome: Outcome, noise: int | str | None
+) -> Posterior:
     """The draws that the sampler kept, as a posterior."""
     draws, means, parameters, units = gibbs.kept(outcome.state)
     emission = kinds[0][0]
@@ -339,7 +365,15 @@ def _posterior(obs: Observations, kinds: Sequence[Kind], gibbs: Gibbs, outcome: 
         numbers,
         tuple(other for other, _, _ in kinds[1:]),
         units.astype(np.int8) if len(kinds) > 1 else None,
+        obs.mode(noise) if noise is not None and parameters.ndim > 1 else None,
     )
+
+
+def _own_noise(modes: int, mode: int) -> int | None:
+    """The mode whose slices have noise of their own where slices along `mode` are standardised: of tensors that one. A
+    column of a table has too few entries: a component may fit it alone, which leaves no noise (a Heywood case).
+    """
+    return mode if modes > 2 else None
 
 
 def default_rank(shape: Sequence[int], observed: int) -> int:

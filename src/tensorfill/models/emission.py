@@ -64,8 +64,8 @@ class Emission:
             return np.arcsinh(np.sqrt((t + self.shift) / self.bend))
         return np.log(t + self.shift) if self.transform == "log" else t
 
-    def mean(self, x: Array, parameter: float) -> Array:
-        """E[t | x]."""
+    def mean(self, x: Array, parameter: Array | float) -> Array:
+        """E[t | x]; one parameter for all, or as many as x has."""
         value = self.level + self.scale * x
         if self.family == "ordinal":
             return self.low + self._above(x, parameter).sum(axis=0)
@@ -83,7 +83,7 @@ class Emission:
             value = np.exp(np.minimum(value + 0.5 * spread, EXPONENT)) - self.shift
         return np.clip(value, self.low, self.high)
 
-    def variance(self, x: Array, parameter: float) -> Array:
+    def variance(self, x: Array, parameter: Array | float) -> Array:
         """Var[t | x]."""
         value = self.level + self.scale * x
         if self.family == "ordinal":  # t - low counts events of which each implies those before it
@@ -103,9 +103,9 @@ class Emission:
             return 0.125 * self.bend**2 * more * (2 * square * (1 + more) + more)
         if self.transform == "log":
             return np.exp(np.minimum(2 * value + spread, EXPONENT)) * np.expm1(spread)
-        return np.full(np.shape(x), spread)
+        return np.broadcast_to(spread, np.shape(x)).copy()
 
-    def sample(self, x: Array, parameter: float, rng: np.random.Generator) -> Array:
+    def sample(self, x: Array, parameter: Array | float, rng: np.random.Generator) -> Array:
         """Data around x."""
         value = self.level + self.scale * x
         if self.family == "binomial":
@@ -127,7 +127,7 @@ class Emission:
             value = np.exp(np.minimum(value, EXPONENT)) - self.shift
         return value if self.transform == "none" else np.maximum(value, 0)
 
-    def _above(self, x: Array, parameter: float) -> Array:
+    def _above(self, x: Array, parameter: Array | float) -> Array:
         """Of every cut the probability that t is above it, (cuts, ...)."""
         from scipy.special import ndtr
 

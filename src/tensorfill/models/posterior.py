@@ -31,7 +31,8 @@ class Posterior:
     ----------
     shape : of the tensor
     draws : (m, sum of I_n, C), the factors of every draw stacked along the modes
-    parameters : (m,) noise or dispersion of every draw
+    parameters : (m,) noise or dispersion of every draw; (m, I), that of each slice, where slices of mode `noise` have
+        their own
     emission : how a datum follows from the model
     means : (m, I, C), or None: the mean of mode `mode`'s rows given the other modes' draws. The mean of an entry takes
         them in place of the rows drawn, which scatter around them for nothing. Only where data are linear in the model
@@ -54,6 +55,7 @@ class Posterior:
     numbers: Mapping[str, Any] = field(default_factory=dict)
     others: tuple[Emission, ...] = ()
     unit: Array | None = None
+    noise: int | None = None
 
     def factors(self, draw: int) -> list[Array]:
         """The factors of one draw, (I_n, C) each, main effects among the columns."""
@@ -78,9 +80,9 @@ class Posterior:
         """The mean of a datum at coordinates (k, N), over all draws: (k,)."""
         rows = self._rows(indices)
         total = np.zeros(len(rows))
-        for j, parameter in enumerate(self.parameters):
-            total += self._emission(j).mean(self._predict(j, rows, steady=True), float(parameter))
-        total /= len(self.parameters)
+        for j in range(len(self.draws)):
+            total += self._emission(j).mean(self._predict(j, rows, steady=True), self._parameter(j, rows))
+        total /= len(self.draws)
         return total if self.ceiling is None else np.minimum(total, self.ceiling[rows].min(axis=1))
 
     def std_at(self, indices: Array, *, noise: bool = True) -> Array:
@@ -91,9 +93,10 @@ class Posterior:
     def full(self) -> Array:
         """The mean at every entry, full shape."""
         total = np.zeros(self.shape)
-        for j, parameter in enumerate(self.parameters):
+        along = [-1 if n == self.noise else 1 for n in range(len(self.shape))]
+        for j in range(len(self.draws)):
             factors = np.split(self._stack(j, steady=True), np.cumsum(self.shape)[:-1])
-            total += self._emission(j).mean(CP(factors).full(), float(parameter))
+            total += self._emission(j).mean(CP(factors).full(), self.parameters[j].reshape(along))
         total /= len(self.draws)
         if self.ceiling is not None:
             for n, part in enumerate(np.split(self.ceiling, np.cumsum(self.shape)[:-1])):
@@ -106,7 +109,7 @@ class Posterior:
         out = np.empty((m, len(rows)))
         for j in range(m):
             draw = order[j % len(order)]
-            out[j] = self._emission(draw).sample(self._predict(draw, rows), float(self.parameters[draw]), rng)
+            out[j] = self._emission(draw).sample(self._predict(draw, rows), self._parameter(draw, rows), rng)
         return out
 
     def quantile_at(self, indices: Array, q: Any) -> Array:
@@ -116,9 +119,9 @@ class Posterior:
         for start in range(0, len(rows), BLOCK):
             part = rows[start : start + BLOCK]
             values = np.empty((len(self.draws), PER_DRAW, len(part)))
-            for j, parameter in enumerate(self.parameters):
+            for j in range(len(self.draws)):
                 x = np.broadcast_to(self._predict(j, part), values.shape[1:])
-                values[j] = self._emission(j).sample(x, float(parameter), rng)
+                values[j] = self._emission(j).sample(x, self._parameter(j, part), rng)
             out[..., start : start + BLOCK] = np.quantile(values.reshape(-1, len(part)), q, axis=0)
         return out
 
@@ -132,6 +135,7 @@ class Posterior:
         rest = {
             "shape": list(self.shape),
             "mode": self.mode,
+            "noise": self.noise,
             "emission": self.emission.settings(),
             "others": [other.settings() for other in self.others],
             "numbers": dict(self.numbers),
@@ -153,6 +157,7 @@ class Posterior:
             dict(rest["numbers"]),
             tuple(Emission(**other) for other in rest.get("others", ())),
             arrays.get("unit"),
+            rest.get("noise"),
         )
 
     # --- inside -------------------------------------------------------------------------------------------------
@@ -165,14 +170,20 @@ class Posterior:
         """Variance of the draws' means, and mean of the draws' variances: (k,) each."""
         rows = self._rows(indices)
         mean, square, within = (np.zeros(len(rows)) for _ in range(3))
-        for j, parameter in enumerate(self.parameters):
-            x = self._predict(j, rows)
-            value = self._emission(j).mean(x, float(parameter))
+        for j in range(len(self.draws)):
+            x, parameter = self._predict(j, rows), self._parameter(j, rows)
+            value = self._emission(j).mean(x, parameter)
             off = value - mean
             mean += off / (j + 1)
             square += off * (value - mean)
-            within += self._emission(j).variance(x, float(parameter))
+            within += self._emission(j).variance(x, parameter)
         return square / max(len(self.draws) - 1, 1), within / len(self.draws)
+
+    def _parameter(self, j: int, rows: Array) -> Array:
+        """That of draw j: (), or (k,) at rows (k, N) of the stack where slices have their own."""
+        if self.noise is None:
+            return self.parameters[j]
+        return self.parameters[j, rows[:, self.noise] - sum(self.shape[: self.noise])]
 
     def _rows(self, indices: Array) -> Array:
         first = np.concatenate([[0], np.cumsum(self.shape)])[:-1]

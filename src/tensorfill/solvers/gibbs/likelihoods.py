@@ -49,6 +49,7 @@ class Likelihood:
     trials : of a binomial
     level : added to x; of counts to the logarithm of their mean
     cuts : between ordered levels, in the unit of x
+    slices : (nnz,), the slice that each entry is in, where `slices_in_all` slices have noise of their own
     """
 
     kind: str
@@ -58,15 +59,31 @@ class Likelihood:
     trials: int = 1
     level: float = 0.0
     cuts: tuple[float, ...] = ()
+    slices: Array | None = None
+    slices_in_all: int = 0
+
+    def by_slice(self, obs: Observations, mode: int) -> Likelihood:
+        """The same with noise of its own size in every slice of a mode; as it is where noise has no size of its own."""
+        if self.kind not in ("normal", "student-t"):
+            return self
+        slices = np.ascontiguousarray(obs.indices[:, mode], dtype=np.int64)
+        return replace(self, slices=slices, slices_in_all=obs.shape[mode])
 
     @property
-    def start(self) -> float:
-        """The first parameter: the precision of the noise, or the dispersion of counts."""
-        return 5.0 if self.kind == "negative-binomial" else 1.0
+    def start(self) -> Array:
+        """The first parameters: the precision of the noise, and that of each slice relative to it, or the dispersion of
+        counts.
+        """
+        first = 5.0 if self.kind == "negative-binomial" else 1.0
+        return np.array([first] + [1.0] * self.slices_in_all)
 
-    def parameter(self, drawn: float) -> float:
-        """What a kept draw remembers: the standard deviation of the noise, or the dispersion of counts."""
-        return float(drawn) ** -0.5 if self.kind in ("normal", "student-t", "ordinal") else float(drawn)
+    def parameter(self, drawn: Array) -> Array:
+        """What a kept draw remembers: the standard deviation of the noise, or of each slice its own, or the dispersion
+        of counts.
+        """
+        if self.kind not in ("normal", "student-t", "ordinal"):
+            return drawn
+        return (drawn[0] * (drawn[1:] if self.slices_in_all else np.ones(1))) ** -0.5
 
     @cached_property
     def data(self) -> Any:
@@ -79,7 +96,8 @@ class Likelihood:
             often = np.bincount(place, weights=self.weights).astype(float)
         weights = np.empty(0) if self.weights is None else self.weights
         degrees = float(self.degrees) if self.kind == "student-t" else 0.0
-        return _augment.Data(self.y, weights, degrees, float(self.trials), float(self.level), counts, often)
+        slices = np.empty(0, dtype=np.int64) if self.slices is None else self.slices
+        return _augment.Data(self.y, weights, degrees, float(self.trials), float(self.level), counts, often, slices)
 
     @property
     def augment(self) -> Any:

@@ -44,7 +44,7 @@ class Gibbs:
 
     State arrays: those of `kernels._sweeps.Chain`, one after the other for each chain of the group; trace (chains,
     draws, PROBES); kept0, kept1, ... the draws kept (sum of I_n, C); mean0, ... the mean of the last mode's rows given
-    the others (I, C), where `means`; kept (draws, 3), of each its chain, its sweep and the parameter of the likelihood.
+    the others (I, C), where `means`; kept (draws, 2 + P), of each its chain, its sweep and the parameters of the likelihood.
     Numbers: k sweeps in all, the first `chain` of the group and the `place` of its sweeps, the seeds of all chains and
     the `streams` of random numbers of the group. Each chain has its own start, burn-in and draws. Of several
     likelihoods, which take the data in different units, the chains have one after the other in turn; `views` bring
@@ -101,7 +101,10 @@ class Gibbs:
     # --- the loop -----------------------------------------------------------------------------------------------
 
     def init(self, rng: np.random.Generator) -> State:
-        arrays = {"trace": np.zeros((self.chains, self.draws, len(self._probes))), "kept": np.empty((0, 3))}
+        arrays = {
+            "trace": np.zeros((self.chains, self.draws, len(self._probes))),
+            "kept": np.empty((0, 2 + self._parameters)),
+        }
         numbers = {"k": 0, "chain": 0, "seeds": rng.integers(2**62, size=self.chains).tolist()}
         return self._start_group(State(arrays, numbers))
 
@@ -119,7 +122,7 @@ class Gibbs:
         def work(start: int, stop: int) -> None:
             for g in range(start, stop):
                 rng = _stream(streams[g])
-                records[g] = self._record(place, count)
+                records[g] = self._record(place, count, arrays["numbers"].shape[1] - 1)
                 chain = {name: arrays[name][g] for name in FIELDS}
                 losses[g] = self.sweep(chain, self.likelihoods[self.unit(first + g)], records[g], rng)
                 streams[g] = rng.bit_generator.state
@@ -163,7 +166,7 @@ class Gibbs:
         F = np.repeat(np.where(self.free, 0.0, 1.0), self.entries.shape, axis=0)
         F[:, C - R :] = rng.standard_normal((len(F), R))
         F[self.entries.part(self.sequence[0]), C - R :] *= START
-        size, numbers = np.full(R, START), np.array([1.0, likelihood.start])
+        size, numbers = np.full(R, START), np.array([1.0, *likelihood.start])
         hypers = (np.ones((N, C)), np.zeros((N, C)), np.zeros((N, C)), size, size**-2, numbers)
         slopes = (np.zeros((N, self._features[0].shape[1], C)), np.ones((N, C)))
         return dict(zip(FIELDS, (F, *hypers, *slopes), strict=True))
@@ -205,8 +208,8 @@ class Gibbs:
         energy = np.add.reduceat(stack**2, self.entries.first[:-1], axis=0)
         return stack, width, energy
 
-    def _record(self, place: int, count: int) -> Any:
-        """Room for what sweeps from `place` on leave."""
+    def _record(self, place: int, count: int, parameters: int = 1) -> Any:
+        """Room for what sweeps from `place` on leave, so many parameters of the likelihood among it."""
         from tensorfill.kernels import _sweeps
 
         kept = np.isin(np.arange(place, place + count) - self.burn, self._kept_at)
@@ -215,7 +218,9 @@ class Gibbs:
         draws = np.empty((kept.sum(), rows, C), dtype=np.float32)
         means = np.ones((kept.sum() if self.means else 0, length, C), dtype=np.float32)
         probes = self.entries.rows[self._probes]
-        return _sweeps.Record(probes, np.empty((count, len(probes))), at, draws, means, np.empty(kept.sum()))
+        return _sweeps.Record(
+            probes, np.empty((count, len(probes))), at, draws, means, np.empty((kept.sum(), parameters))
+        )
 
     @cached_property
     def _kept_at(self) -> Array:
@@ -252,22 +257,31 @@ class Gibbs:
             arrays[f"kept{number}"] = record.kept[j]
             if self.means:
                 arrays[f"mean{number}"] = record.means[j]
-            row = [[chain, place + s, likelihood.parameter(record.parameters[j])]]
+            row = [[chain, place + s, *likelihood.parameter(record.parameters[j])]]
             arrays["kept"] = np.concatenate([arrays["kept"], row])
 
     def kept(self, state: State) -> tuple[list[Array], list[Array], Array, Array]:
-        """(stacked factors of each draw, means of its last mode's rows, its parameter (m,), its unit (m,)), chain after
-        chain. The current draw where none was kept yet.
+        """(stacked factors of each draw, means of its last mode's rows, its parameter (m,), or (m, slices) where slices
+        have noise of their own, its unit (m,)), chain after chain. The current draw where none was kept yet.
         """
         arrays, table = state.arrays, state.arrays["kept"]
         if not len(table):
             unit = self.unit(state.numbers["chain"])
-            parameter = self.likelihoods[unit].parameter(arrays["numbers"][0, 1])
-            return [arrays["F"][0]], [], np.array([parameter]), np.array([unit])
+            parameters = self.likelihoods[unit].parameter(arrays["numbers"][0, 1:])
+            return [arrays["F"][0]], [], self._shaped(parameters[None]), np.array([unit])
         order = np.lexsort((table[:, 1], table[:, 0]))
         means = [arrays[f"mean{j}"] for j in order if self.means]
         units = table[order, 0].astype(int) % len(self.likelihoods)
-        return [arrays[f"kept{j}"] for j in order], means, table[order, 2], units
+        return [arrays[f"kept{j}"] for j in order], means, self._shaped(table[order, 2:]), units
+
+    def _shaped(self, parameters: Array) -> Array:
+        """(m, P) as they are where slices have noise of their own, else (m,)."""
+        return parameters if self.likelihoods[0].slices_in_all else parameters[:, 0]
+
+    @property
+    def _parameters(self) -> int:
+        """How many a kept draw remembers."""
+        return max(1, self.likelihoods[0].slices_in_all)
 
     def trace(self, state: State) -> Array:
         """The values traced, (chains, draws, PROBES): of all chains that are through, or of the first so far."""
