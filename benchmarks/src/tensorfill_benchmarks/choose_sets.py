@@ -38,7 +38,7 @@ SETS: tuple[Spec, ...] = (
         ("diamonds", "single20 slices", tables.numbers("plotnine", "data", "diamonds.csv")),
         ("fair", "single20", tables.numbers("statsmodels", "datasets", "fair", "fair.csv")),
         ("randhie", "single20", tables.numbers("statsmodels", "datasets", "randhie", "randhie.csv")),
-        ("anes96", "single20 slices", tables.numbers("statsmodels", "datasets", "anes96", "anes96.csv")),
+        ("anes96", "single20 slices", tables.numbers("statsmodels", "datasets", "anes96", "anes96.csv", sep="\t")),
         ("ccard", "single20", tables.numbers("statsmodels", "datasets", "ccard", "ccard.csv")),
         ("cpunish", "single20", tables.numbers("statsmodels", "datasets", "cpunish", "cpunish.csv")),
     ),

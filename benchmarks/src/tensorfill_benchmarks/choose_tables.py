@@ -58,11 +58,11 @@ def state_crime(_: Places) -> DataSet:
     return table(frame("statsmodels", "datasets", "statecrime", "statecrime.csv").iloc[:, 1:])
 
 
-def numbers(package: str, *parts: str, most: int = 800) -> Callable[[Places], DataSet]:
+def numbers(package: str, *parts: str, most: int = 800, **options: Any) -> Callable[[Places], DataSet]:
     """The columns of numbers of a table in a package, at most so many of its rows, evenly taken."""
 
     def load(_: Places) -> DataSet:
-        rows = frame(package, *parts).select_dtypes("number").dropna()
+        rows = frame(package, *parts, **options).select_dtypes("number").dropna()
         rows = rows.loc[:, (rows.std() > 0) & ~rows.columns.str.lower().isin(["id", "unnamed: 0"])]
         return table(rows.iloc[:: max(1, len(rows) // most)])
 

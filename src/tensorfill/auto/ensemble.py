@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.auto.contest import Contest, Trial, standard_error
+from tensorfill.auto.portfolio import Portfolio
 from tensorfill.auto.weights import Validation, Weights, crossfit, fit_weights
 from tensorfill.data.gaps import GAPS
 
@@ -121,7 +122,8 @@ def _validation(contest: Contest, trials: list[Trial]) -> Validation:
     least = (w[:, None] * (P - t[:, None]) ** 2).min(axis=1)  # what all miss by far tells them apart by chance alone
     w = np.where(np.sqrt(least) > contest.outlying, 0.0, w)
     w = np.where(least > least.mean(), w * least.mean() / np.maximum(least, 1e-300), w)
-    return Validation(P, t, w, gaps, contest.features[here])
+    prior = np.array(Portfolio.load().prior([e.family for e in trials]))
+    return Validation(P, t, w, gaps, contest.features[here], prior)
 
 
 def _for_unseen(contest: Contest, decision: Decision) -> Decision:

@@ -15,12 +15,13 @@ from tensorfill.methods.image.field import is_clean
 
 @dataclass(frozen=True)
 class Portfolio:
-    """{structure of data: names of methods, the most useful first}; `made` says when, and from which sets. `decisive`:
-    {method: shares of the error of the means, in a short trial and at full length}; one that is tried first and has
-    less needs no others beside it.
+    """{structure of data: names of methods, the most useful first}; `made` says when, and from which sets. `odds`:
+    {method: logarithm of its usual weight in an ensemble}. `decisive`: {method: shares of the error of the means, in a
+    short trial and at full length}; one that is tried first and has less needs no others beside it.
     """
 
     order: Mapping[str, Sequence[str]]
+    odds: Mapping[str, float]
     decisive: Mapping[str, tuple[float, float]]
     made: str
 
@@ -29,7 +30,7 @@ class Portfolio:
     def load() -> Portfolio:
         """The portfolio that comes with the package; `benchmarks` makes it."""
         data = json.loads((files("tensorfill.auto") / "portfolio.json").read_text())
-        return Portfolio(data["order"], data["decisive"], data["made"])
+        return Portfolio(data["order"], data["odds"], data["decisive"], data["made"])
 
     def names(self, facts: Facts) -> Sequence[str]:
         """The methods for such data, the most useful first."""
@@ -39,6 +40,10 @@ class Portfolio:
         """Methods in the order in which they should be tried; those without a place in it last, as they come."""
         place = {name: k for k, name in enumerate(self.names(facts))}
         return sorted(methods, key=lambda m: place.get(m.name, len(place)))
+
+    def prior(self, names: Sequence[str]) -> list[float]:
+        """The logarithm of the usual weight of each method; of one not recorded, the least."""
+        return [self.odds.get(name, min(self.odds.values())) for name in names]
 
     def needs(self, method: Method, facts: Facts) -> bool:
         """Did data of this structure ever need the method?"""

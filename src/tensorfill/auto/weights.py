@@ -1,13 +1,13 @@
 """Ensemble weights: a softmax of what is known around an entry, fitted to validation predictions.
 
 The prediction is sum_j s_j(z) p_j, with s = softmax(b + z C) of the features z of the entry: convex for every entry,
-and even (b = C = 0) where there is no evidence. b and C minimise the squared error, by its own size, plus
-(|b|^2 + |C|^2) / (2 TAU^2): the logarithm of a posterior under a normal prior. Entries of one gap count as one.
+and as usual (b = prior, C = 0) where there is no evidence. b and C minimise the squared error, by its own size, plus
+(|b - prior|^2 + |C|^2) / (2 TAU^2): the logarithm of a posterior under a normal prior. Entries of one gap count as one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-TAU = 1.0  # the one setting: standard deviation of the prior of b and C
+TAU = 1.5  # the one setting: standard deviation of the prior of b and C
 MOST = 4000  # entries that weights are fitted to: more do not change them
 
 
@@ -29,6 +29,7 @@ class Validation:
     t, w : (k,) truths, and weights of the loss
     gaps : (k,) which gap each entry is in
     Z : (k, f) features
+    prior : (members,) logarithms of the weights that members usually have; None: all alike
     """
 
     P: Array
@@ -36,18 +37,20 @@ class Validation:
     w: Array
     gaps: Array
     Z: Array
+    prior: Array | None = None
 
     def at(self, here: Array) -> Validation:
         """The entries `here`."""
-        return Validation(self.P[here], self.t[here], self.w[here], self.gaps[here], self.Z[here])
+        rows = {name: getattr(self, name)[here] for name in ("P", "t", "w", "gaps", "Z")}
+        return replace(self, **rows)
 
     def of(self, members: list[int]) -> Validation:
         """Some of the members."""
-        return Validation(self.P[:, members], self.t, self.w, self.gaps, self.Z)
+        return replace(self, P=self.P[:, members], prior=None if self.prior is None else self.prior[members])
 
     def plain(self) -> Validation:
         """Without features: the same weights for all entries."""
-        return Validation(self.P, self.t, self.w, self.gaps, self.Z[:, :0])
+        return replace(self, Z=self.Z[:, :0])
 
     def loss(self, x: Array) -> float:
         """Weighted mean square of predictions (k,)."""
@@ -77,16 +80,19 @@ def fit_weights(data: Validation) -> Weights:
     alike = len(np.unique(data.gaps)) / k  # entries of one gap are one piece of evidence
     scale = alike / max(best, 1e-300)
     off = data.P - data.t[:, None]
+    usual = np.zeros((1 + f, members))
+    usual[0] = 0.0 if data.prior is None else data.prior
 
     def value_and_grad(v: Array) -> tuple[float, Array]:
         theta = v.reshape(1 + f, members)
         s = _softmax(theta[0] + data.Z @ theta[1:])
         r = np.einsum("kj,kj->k", s, off)
         g = (scale * data.w * r)[:, None] * s * (off - r[:, None])
-        grad = np.vstack([g.sum(axis=0), data.Z.T @ g]) + theta / TAU**2
-        return 0.5 * float(scale * data.w @ r**2 + (theta**2).sum() / TAU**2), grad.ravel()
+        away = theta - usual
+        grad = np.vstack([g.sum(axis=0), data.Z.T @ g]) + away / TAU**2
+        return 0.5 * float(scale * data.w @ r**2 + (away**2).sum() / TAU**2), grad.ravel()
 
-    found = minimize(value_and_grad, np.zeros((1 + f) * members), jac=True, method="L-BFGS-B")
+    found = minimize(value_and_grad, usual.ravel(), jac=True, method="L-BFGS-B")
     theta = found.x.reshape(1 + f, members)
     return Weights(theta[0], theta[1:])
 
@@ -98,15 +104,15 @@ def crossfit(data: Validation, gaps_apart: int = 2) -> Array:
     for k in range(gaps_apart):
         here, rest = part == k, part != k
         if here.any():
-            fitted = fit_weights(data.at(rest)) if rest.any() else _equal(data)
+            fitted = fit_weights(data.at(rest)) if rest.any() else _usual(data)
             out[here] = np.einsum("kj,kj->k", fitted.at(data.Z[here]), data.P[here])
     return out
 
 
-def _equal(data: Validation) -> Weights:
-    """The same weight for all members."""
+def _usual(data: Validation) -> Weights:
+    """The weights that members usually have, for all entries."""
     members = data.P.shape[1]
-    return Weights(np.zeros(members), np.zeros((data.Z.shape[1], members)))
+    return Weights(np.zeros(members) if data.prior is None else data.prior, np.zeros((data.Z.shape[1], members)))
 
 
 def _softmax(logits: Array) -> Array:

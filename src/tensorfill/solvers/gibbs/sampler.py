@@ -44,7 +44,8 @@ class Gibbs:
 
     State arrays: those of `kernels._sweeps.Chain`, one after the other for each chain of the group; trace (chains,
     draws, PROBES); kept0, kept1, ... the draws kept (sum of I_n, C); mean0, ... the mean of the last mode's rows given
-    the others (I, C), where `means`; kept (draws, 2 + P), of each its chain, its sweep and the parameters of the likelihood.
+    the others (I, C), where `means`; kept (draws, 2 + P), of each its chain, its sweep and the
+    parameters of the likelihood.
     Numbers: k sweeps in all, the first `chain` of the group and the `place` of its sweeps, the seeds of all chains and
     the `streams` of random numbers of the group. Each chain has its own start, burn-in and draws. Of several
     likelihoods, which take the data in different units, the chains have one after the other in turn; `views` bring
