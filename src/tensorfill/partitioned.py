@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import Block, Partitions
 from tensorfill.blocks.base import Sized, in_unit
@@ -24,8 +23,7 @@ from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.models import MODELS
 from tensorfill.numerical.base import Interval, NumericalPrior
 from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

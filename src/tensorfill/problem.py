@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.labels import slice_name
 from tensorfill.data.observations import DataWarning as DataWarning
@@ -29,11 +28,10 @@ from tensorfill.kernels.base import Layout
 from tensorfill.kernels.choose import make_layout
 from tensorfill.models import CP, MODELS, Model
 from tensorfill.numerical.base import PRIORS, NumericalPrior
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.kernels.dense import DenseLayout
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.placed import Placed
 from tensorfill.data.memory import ask
@@ -20,8 +19,7 @@ from tensorfill.solvers.fit import Fit
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 FINAL = Stopping(max_iter=60, tol=1e-5, patience=4)
 COPIES = 12  # of the factors that a fit holds at once: old, new, best, stacked, gradients of each thread

@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.auto.block_fit import Corner, fit_blocks, mended, scheduled, with_room
 from tensorfill.auto.settings import AutoSettings
@@ -45,8 +44,7 @@ from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
 from tensorfill.transforms.magnitude import power_of
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 RIDGES = (1000.0, 100.0, 10.0, 1.0)  # times the default: from stiff, where components show one by one, to soft
 BETWEEN = (3.16, 0.316)  # times the best of them: 2.4 % less error on 300,000 synthetic ratings, two seeds

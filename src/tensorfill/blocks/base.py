@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from tensorfill.blocks.known import all_of, in_rows, values_at, within
 from tensorfill.blocks.sample import Sample
 from tensorfill.data.observations import Observations
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.blocks.batches import Batch
 
-Array = NDArray[Any]
 
 BLOCK = 2**22  # observations in a block: 64 MB of a tensor of three modes
 # (block, what all blocks share, what this one alone is given) -> (what is added up, what is this block's own)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import Block, Sized, block_of, hash_indices
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 SEED = 2**32 + 1  # of `hash_indices`; no Draw uses it
 

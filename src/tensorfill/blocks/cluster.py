@@ -19,13 +19,10 @@ from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from numpy.typing import NDArray
-
 from tensorfill.blocks import tasks
 from tensorfill.blocks.base import Partitions, Work
 from tensorfill.blocks.batches import Batch, shuffle_block
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
 BLOCKS = 2  # for each thread of the cluster at least, so that all have work

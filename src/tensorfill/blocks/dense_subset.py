@@ -9,12 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import Block, Partitions, in_unit
 from tensorfill.data.observations import Observations
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 SIZE = 2**20  # observations in a subset, whatever the size of the data
 TRIES = 4  # at the number of rows: it is not known before how many observations meet there

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import (
     Block,
@@ -35,8 +34,8 @@ from tensorfill.blocks.batches import Batch, shuffle_block
 from tensorfill.data.memory import words
 from tensorfill.io.atomic import HOST, is_running
 from tensorfill.io.formats.base import FileError
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Tell = Callable[[str, int], None]  # what is being done, and rows done so far
 
 PREFIX = f"tensorfill-store-{HOST}-"  # with the machine: others may share the folder, and their processes are unknown

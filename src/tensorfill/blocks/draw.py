@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from tensorfill.blocks.base import hash_indices
 from tensorfill.blocks.sample import Sample
 from tensorfill.data.observations import Observations, check_dims
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # So many of either at most, however many there are: the mean of 2^18 losses is known to 0.2 % of their spread.
 MOST = 2**18

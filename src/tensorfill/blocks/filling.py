@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import BLOCK
 from tensorfill.blocks.disk import CHUNK, DiskPartitions, Store, Tell
@@ -15,8 +13,7 @@ from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Piece
 from tensorfill.data.memory import ask
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 LONGEST = 2**31 - 1  # coordinates are int32
 ROW = 64  # bytes that every slice of a mode takes before the first factor: counts, cuts, labels

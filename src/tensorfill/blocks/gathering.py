@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import tasks
 from tensorfill.blocks.base import BLOCK
@@ -17,8 +16,7 @@ from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.filling import ask_lengths, check_length
 from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Piece
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

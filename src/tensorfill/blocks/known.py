@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.coordinates import match_rows
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.blocks.base import Block
-
-Array = NDArray[Any]
 
 
 def all_of(block: Block, shared: None, own: None) -> tuple[None, tuple[Array, Array]]:

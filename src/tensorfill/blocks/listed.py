@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.pieces import ROWS, csv_batches, parquet_file
 from tensorfill.data.labels import axis_labels
@@ -15,8 +14,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.io.formats.base import FileError
 from tensorfill.io.formats.output import naming, replacing_path
 from tensorfill.io.optional import attempt_import
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ENDINGS = (".parquet", ".pq", ".csv")
 

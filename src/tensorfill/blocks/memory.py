@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import (
     BLOCK,
@@ -21,8 +20,8 @@ from tensorfill.blocks.base import (
 from tensorfill.blocks.batches import Batch, Shuffled, shuffle_block
 from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.data.observations import Observations
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Arrays = tuple[Array, Array, Array | None]
 
 

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.paths import is_table
 from tensorfill.data.exact import EXACT, check_exact
@@ -21,8 +20,7 @@ from tensorfill.io.formats.base import FileError
 from tensorfill.io.formats.output import naming
 from tensorfill.io.optional import attempt_import
 from tensorfill.registry import did_you_mean
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ROWS = 2**20  # of a piece, about
 

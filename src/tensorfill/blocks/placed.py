@@ -11,11 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import Block, Partitions, Work
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import Block, Work, make_block, sort_indices
 from tensorfill.blocks.batches import Batch, Shuffled
@@ -16,8 +15,8 @@ from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.filling import check_piece
 from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Rows = tuple[Array, Array, Array | None]  # coordinates, values, weights
 
 

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.interelement.proxes import chain_proxes, solve_shifted
 from tensorfill.registry import Registry
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 INTERELEMENT: Registry[InterElementPrior] = Registry("inter-element prior")
 

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.interelement.again import interelement_from_settings
 from tensorfill.interelement.base import INTERELEMENT, InterElementPrior, Scaled, Sum
 from tensorfill.interelement.quadratic import Ridge
 from tensorfill.interelement.tensorspace import TENSORSPACE, TensorSpacePrior, tensorspace_from_settings
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 STEPS = (0.03, 0.7, 20.0)
 

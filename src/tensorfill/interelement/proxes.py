@@ -11,12 +11,12 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.interelement.base import InterElementPrior
 
-Array = NDArray[Any]
 
 BANDED_UP_TO = 8  # sub-diagonals: a wider matrix goes to the sparse factorisation
 

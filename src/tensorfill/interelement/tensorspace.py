@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.interelement._isotropic import Terms, any_modes, two_modes
 from tensorfill.interelement.base import nonnegative_number
 from tensorfill.registry import Registry
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 TENSORSPACE: Registry[TensorSpacePrior] = Registry("tensor-space prior")
 

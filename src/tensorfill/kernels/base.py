@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
+
 # (start, stop, x) -> (value, g): loss and weighted derivative of the observations start:stop, given their
 # model values x (stop - start,). Called once per block, in any order, from several threads: it must be pure.
 Entrywise = Callable[[int, int, Array], tuple[float, Array]]

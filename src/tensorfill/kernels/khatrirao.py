@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.base import check_factors
 from tensorfill.kernels.contraction import Contraction, Cut, MatrixHalves, choose_split
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 class KhatriRao:

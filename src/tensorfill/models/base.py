@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.contraction import Contraction
 from tensorfill.registry import Registry
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Rank = int | tuple[int, ...]
 
 MODELS: Registry[Model] = Registry("model")

@@ -8,13 +8,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.dense import choose_split, left_slabs, slab_rows
 from tensorfill.kernels.khatrirao import CPContraction
 from tensorfill.models.base import MODELS, Model, check_size
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @MODELS.register("cp")

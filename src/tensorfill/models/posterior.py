@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.models.cp import CP
 from tensorfill.models.emission import Emission
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 BLOCK = 2**16  # entries at a time: (draws, BLOCK) of doubles is what quantiles need
 PER_DRAW = 5  # data drawn around each draw of the model, for quantiles

@@ -9,12 +9,10 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.ring import RingContraction
 from tensorfill.models.base import MODELS, Model, in_blocks, whole_numbers
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @MODELS.register("tr")

@@ -8,12 +8,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.models.base import MODELS, whole_numbers
 from tensorfill.models.tr import TR
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @MODELS.register("tt", at=2)

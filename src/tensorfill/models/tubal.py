@@ -8,12 +8,10 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.tubal import TubalContraction, Tube
 from tensorfill.models.base import MODELS, Model, check_size, in_blocks
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @MODELS.register("tubal")

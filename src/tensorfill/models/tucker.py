@@ -8,12 +8,10 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.tucker import TuckerContraction
 from tensorfill.models.base import MODELS, Model, in_blocks, whole_numbers
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @MODELS.register("tucker")

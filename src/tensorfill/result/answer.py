@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.units import Units
 from tensorfill.models import CP, Model
@@ -16,8 +15,7 @@ from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior, make_prior
 from tensorfill.result.packing import KINDS, Answer, Draws, Packed, PriorNeeded, unpack
 from tensorfill.result.transformed import InUnits, Refolded
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

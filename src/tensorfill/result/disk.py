@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import Sample
 from tensorfill.data.columns import ColumnFacts
@@ -32,11 +31,11 @@ from tensorfill.io.formats.arrays import read_archive
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.result.packing import PriorNeeded, unpack
 from tensorfill.result.record import Bars, ColumnError, History, LeaderboardRow, Row, Status
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 FORMAT = 4  # of the files written; raised when what is in them changes
 READS = (2, 3, 4)  # 2 knew CP models alone; until 3 the weights of a blend were for kinds of gaps alone

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.result.packing import KINDS, Answer, Draws, Packed, unpack
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

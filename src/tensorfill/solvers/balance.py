@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.solvers.rowsystems import RowCoupling
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def balance(ties: Sequence[RowCoupling], factors: Sequence[Array], norms: Array | None = None) -> list[Array]:

@@ -13,18 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.problem import Problem
 from tensorfill.registry import Registry, Settings
 from tensorfill.result.record import Status
+from tensorfill.typing import Array
 
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
 SEARCH = 0.25  # share of a time limit for a search before the first iteration, such as that for a step size
 _searched: ContextVar[float] = ContextVar("searched", default=math.inf)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import Block
 from tensorfill.blocks.base import Sized, cut_rows
@@ -23,8 +22,7 @@ from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.entries import SLAB
 from tensorfill.solvers.rowsystems import RowTerms, load_loops, solve_apart
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 PIECE = 2**15  # observations at a time: what is computed of them stays in a core's cache
 # Share of the rank below which a row's observations are so few that a system of their number is cheaper than one of the

@@ -7,12 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 SLAB = 2**21  # doubles of normal equations held at once, where rows are drawn one by one
 WORTH = 2**19  # multiplications that pay for a second thread

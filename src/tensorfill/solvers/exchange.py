@@ -9,21 +9,16 @@ Those that would lower a quadratic model of the objective by more than the weake
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.problem import Problem
 from tensorfill.solvers.curvature import expand
 from tensorfill.solvers.entries import SLAB
 from tensorfill.solvers.rows import Rows
 from tensorfill.solvers.rowsystems import load_loops
 from tensorfill.solvers.threads import in_threads
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # On the yes/no tables of `bench solvers`, seeds 0 to 4: five sweeps of growth instead of eight are slower to the same
 # loss, half as many trials are about as good, and so are trials aimed at where an unfolding varies most. Longer growth

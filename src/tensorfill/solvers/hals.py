@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.numerical.continuous import Normal
+from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.rows import Rows, not_least_squares, rows_of
 from tensorfill.solvers.rowsystems import load_loops
 from tensorfill.solvers.threads import in_threads
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @SOLVERS.register("hals")

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.partitioned import Partitioned
+from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand, losses
 from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.entries import interleave
 from tensorfill.solvers.exchange import exchange_components, may_exchange
 from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # share of `extrapolate` used after the first sweep, which leads far; by the tables of `bench solvers`, seeds 0 to 3
 FIRST = 0.15

@@ -13,7 +13,6 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import Block
 from tensorfill.blocks.base import Sized
@@ -27,8 +26,7 @@ from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.rows import ties_of
 from tensorfill.solvers.rowsystems import solve_tied
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 AT_ONCE = 2**25  # numbers of normal equations that a block holds, 256 MB: beyond, some rows after the others
 

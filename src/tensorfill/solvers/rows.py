@@ -10,24 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.numerical.continuous import Normal
+from tensorfill.problem import Problem
 from tensorfill.solvers.balance import balance
 from tensorfill.solvers.curvature import expand
 from tensorfill.solvers.entries import SLAB, Entries, entries, interleave
 from tensorfill.solvers.lbfgsb import bounds_only
 from tensorfill.solvers.rowsystems import NEAR, RowCoupling, solve_apart, solve_tied
 from tensorfill.solvers.threads import row_shares
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 MOST = 2**27  # doubles that the systems of tied rows may take: 1 GiB
 

@@ -12,11 +12,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.solvers.threads import in_threads
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # A ridge towards the present value, as a share of the mean curvature and at least, for directions without data; as in
 # kernels/_newton

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.problem import Problem
 from tensorfill.solvers.base import State, searched_enough
+from tensorfill.typing import Array
 
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
 Sweep = Callable[[Sequence[Array], float], list[Array]]  # factors and alpha -> factors one sweep later
 
 TRIAL = 25  # sweeps after which an alpha that has not collapsed is taken to work: collapses come in the first ten

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
@@ -24,8 +23,7 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State, check_time, pack
 from tensorfill.solvers.fit import ENDED_EARLY
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 HYPER = 1e-6  # shape and rate of the Gamma hyperpriors
 MOMENTS_LIMIT = 2**27  # second moments of all rows, in doubles: 1 GiB

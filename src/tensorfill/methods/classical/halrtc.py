@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS
@@ -16,8 +15,7 @@ from tensorfill.methods.classical.nuclear import NuclearMethod, mean_filled, mod
 from tensorfill.methods.classical.thresholding import flatten, truncate, unflatten
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def shift_unfolding(E: Array, D: Array, n: int) -> Array:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def has_channels(shape: Sequence[int]) -> bool:

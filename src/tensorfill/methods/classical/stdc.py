@@ -11,10 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
@@ -24,8 +23,7 @@ from tensorfill.methods.classical.modes import long_modes
 from tensorfill.methods.classical.thresholding import safe_svd, unfold
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State, check_time
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 LARGEST = 1e150  # kappa, which is squared
 

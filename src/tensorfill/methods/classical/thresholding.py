@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.solvers.base import check_time
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 _AT_ONCE = 256  # matrices in a batch: fractions of a second between two looks at the clock
 _SMALL = 64  # below this side a batched full eigen-decomposition beats one LAPACK call per matrix
