@@ -120,7 +120,6 @@ class ClusterPartitions(Partitions):
         return total, parts
 
     def place(self, mode: int, A: Array) -> list[Any]:
-        """Handles (futures) of the rows of A, each with its block."""
         return _retry(self.client, lambda _: self._twice(self._deal(self.own(mode, A), self._blocks(mode)[1])))
 
     def fetch(self, handles: Sequence[Any]) -> list[Any]:

@@ -155,11 +155,9 @@ class Weighted(InterElementPrior):
         object.__setattr__(self, "rho", nonnegative_number(type(self).__name__, "rho", self.rho))
 
     def scaled(self, factor: float) -> InterElementPrior:
-        """The same prior with `factor` times the weight."""
         return dataclasses.replace(self, rho=factor * self.rho)
 
     def merged(self, other: Weighted) -> InterElementPrior:
-        """Return the same prior with the sum of the weights."""
         return dataclasses.replace(self, rho=self.rho + other.rho)
 
 
@@ -176,7 +174,6 @@ class Scaled(InterElementPrior):
         object.__setattr__(self, "factor", nonnegative_number("Scaled", "factor", self.factor))
 
     def has(self, what: str) -> bool:
-        """What the prior has, its multiple has."""
         return self.prior.has(what)
 
     def value(self, A: Array) -> float:
@@ -184,11 +181,9 @@ class Scaled(InterElementPrior):
         return self.factor * self.prior.value(A) if self.factor else 0.0
 
     def grad(self, A: Array) -> Array:
-        """The multiple of the gradient."""
         return self.factor * self.prior.grad(A)
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both multiples."""
         value, G = self.prior.value_and_grad(A)
         return self.factor * value, self.factor * G
 
@@ -197,20 +192,16 @@ class Scaled(InterElementPrior):
         return self.prior.prox(A, self.factor * float(step)) if self.factor else A.copy()
 
     def matrix(self, n: int) -> Any:
-        """The multiple of the matrix."""
         return self.factor * self.prior.matrix(n)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The prior's own."""
         return self.prior.bounds if self.factor else (-np.inf, np.inf)
 
     def scaled(self, factor: float) -> InterElementPrior:
-        """One multiple of a multiple."""
         return Scaled(factor * self.factor, self.prior)
 
     def settings(self) -> dict[str, Any]:
-        """The factor, and the prior's settings."""
         return {"name": self.name, "factor": self.factor, "prior": self.prior.settings()}
 
 
@@ -248,7 +239,6 @@ class Sum(InterElementPrior):
         return [term for term in self.terms if not term.has("grad")]
 
     def has(self, what: str) -> bool:
-        """As the terms allow."""
         if what == "prox":
             smooth, nonsmooth = self._smooth_terms, self._nonsmooth_terms
             if not nonsmooth:
@@ -259,18 +249,15 @@ class Sum(InterElementPrior):
         return super().has(what)
 
     def value(self, A: Array) -> float:
-        """The sum."""
         return sum(term.value(A) for term in self.terms)
 
     def grad(self, A: Array) -> Array:
-        """The sum of the gradients."""
         G = self.terms[0].grad(A)  # a new array, ours to change
         for term in self.terms[1:]:
             G += term.grad(A)
         return G
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both sums."""
         total, G = self.terms[0].value_and_grad(A)
         for term in self.terms[1:]:
             value, more = term.value_and_grad(A)
@@ -295,7 +282,6 @@ class Sum(InterElementPrior):
         return Z
 
     def matrix(self, n: int) -> Any:
-        """The sum of the matrices."""
         Q = self.terms[0].matrix(n)
         for term in self.terms[1:]:
             Q = Q + term.matrix(n)
@@ -303,31 +289,25 @@ class Sum(InterElementPrior):
 
     @property
     def smooth(self) -> InterElementPrior | None:
-        """The terms with a gradient."""
         return _sum_of(self._smooth_terms)
 
     @property
     def nonsmooth(self) -> InterElementPrior | None:
-        """The terms without."""
         return _sum_of(self._nonsmooth_terms)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What all terms allow."""
         ends = [term.bounds for term in self.terms]
         return max(low for low, _ in ends), min(high for _, high in ends)
 
     @property
     def only_bounds(self) -> bool:
-        """If no term does anything else; the sum of bounds is their intersection."""
         return all(term.only_bounds for term in self.terms)
 
     def scaled(self, factor: float) -> InterElementPrior:
-        """Every term scaled."""
         return Sum(tuple(term.scaled(factor) for term in self.terms))
 
     def settings(self) -> dict[str, Any]:
-        """The terms' settings."""
         return {"name": self.name, "terms": [term.settings() for term in self.terms]}
 
 

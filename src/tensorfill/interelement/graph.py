@@ -82,7 +82,6 @@ class GraphLaplacian(Quadratic):
         return (cls(0.8, np.stack([0 * leaves, leaves], axis=1), 0.5 + leaves, n),)
 
     def settings(self) -> dict[str, Any]:
-        """Name, weight, edges, their weights, number of vertices."""
         return {
             "name": self.name,
             "rho": self.rho,
@@ -109,7 +108,6 @@ class GraphLaplacian(Quadratic):
         return 0.5 * self.rho * float(self.weights @ np.einsum("er,er->e", D, D).astype(np.float64))
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both."""
         return self.value(A), self.grad(A)
 
     def _check_rows(self, n: int) -> None:

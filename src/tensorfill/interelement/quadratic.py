@@ -31,20 +31,16 @@ class Quadratic(Weighted):
         raise NotImplementedError
 
     def value(self, A: Array) -> float:
-        """1/2 tr(A' Q A)."""
         return self.value_and_grad(A)[0]
 
     def grad(self, A: Array) -> Array:
-        """Q A."""
         return matrix_of(self, A.shape[0], A.dtype.str) @ A
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """1/2 <A, Q A> and Q A."""
         G = self.grad(A)
         return 0.5 * float(np.einsum("ir,ir->i", A, G).sum(dtype=np.float64)), G
 
     def prox(self, A: Array, step: float) -> Array:
-        """(I + step Q)^-1 A."""
         return solve_shifted(self, A, step)
 
 
@@ -55,29 +51,23 @@ class Ridge(Quadratic):
 
     @property
     def shrinkage(self) -> float:
-        """Rho."""
         return self.rho
 
     def matrix(self, n: int) -> Any:
-        """Rho times the identity, (n, n)."""
         from scipy.sparse import eye_array
 
         return self.rho * eye_array(n, format="csr")
 
     def value(self, A: Array) -> float:
-        """rho/2 |A|^2."""
         return 0.5 * self.rho * sum_of_squares(A)
 
     def grad(self, A: Array) -> Array:
-        """Rho A."""
         return self.rho * A
 
     def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both."""
         return self.value(A), self.grad(A)
 
     def prox(self, A: Array, step: float) -> Array:
-        """A / (1 + step rho)."""
         return A * (1.0 / (1.0 + float(step) * self.rho))
 
 

@@ -142,7 +142,6 @@ class IsotropicTV(TensorSpacePrior):
         )
 
     def check(self, shape: tuple[int, ...]) -> None:
-        """The modes must exist and differ, and the transform must fit its mode."""
         self._modes_in(shape)
 
     def value_and_grad(self, X: Array, *, threads: int = 1) -> tuple[float, Array]:

@@ -100,7 +100,6 @@ class DenseLayout(Layout):
 
     @silent
     def predict(self, factors: Sequence[Array]) -> Array:
-        """Model values at the observed entries, (nnz,)."""
         factors, plan, halves = self._begin(factors)
         x = np.empty(self.nnz, dtype=factors[0].dtype)
         X = np.empty((plan.most_rows, plan.cols), dtype=x.dtype)
@@ -111,17 +110,14 @@ class DenseLayout(Layout):
 
     @silent
     def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
-        """The gradient of one parameter; for one that belongs to a mode: (I_n, columns)."""
         return self._pullback(g, factors, [mode])[0]
 
     @silent
     def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
-        """The gradient of every parameter, from two matrix products."""
         return self._pullback(g, factors, None)
 
     @silent
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        """Value and every parameter's gradient, slab by slab."""
         factors, plan, halves = self._begin(factors)
         X = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
         value = 0.0

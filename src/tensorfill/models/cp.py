@@ -80,12 +80,10 @@ class CP(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the tensor, (I_1, ..., I_N)."""
         return tuple(A.shape[0] for A in self.factors)
 
     @property
     def rank(self) -> int:
-        """R, the number of components."""
         return self.factors[0].shape[1]
 
     @property

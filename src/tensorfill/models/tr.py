@@ -99,7 +99,6 @@ class TR(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the tensor, (I_1, ..., I_N)."""
         return tuple(G.shape[1] for G in self.cores)
 
     @property

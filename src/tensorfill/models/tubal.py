@@ -94,12 +94,10 @@ class Tubal(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the tensor, (I_1, ..., I_N)."""
         return (len(self.A), len(self.B), *self.A.shape[2:])
 
     @property
     def rank(self) -> int:
-        """R, the rank of every slice along the tubes in the Fourier domain."""
         return self.A.shape[1]
 
     @property

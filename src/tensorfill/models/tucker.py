@@ -120,7 +120,6 @@ class Tucker(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the tensor, (I_1, ..., I_N)."""
         return tuple(A.shape[0] for A in self.factors)
 
     @property
@@ -155,7 +154,6 @@ class Tucker(Model):
         return out, T
 
     def components(self) -> tuple[list[Array], Array]:
-        """The principal directions of X along each mode."""
         factors, T = self._orthogonal()
         columns, strengths = [], []
         for n, Q in enumerate(factors):

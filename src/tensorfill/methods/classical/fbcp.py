@@ -85,7 +85,6 @@ class FBCP(ArrayMethod):
         return min(100, max(shape)) if self.rank is None else self.rank
 
     def refuses(self, obs: Observations) -> str | None:
-        """Second moments of every row must fit into memory."""
         R, rows = self.first_rank(obs.shape), sum(obs.shape)
         if rows * _packed_size(R) <= MOMENTS_LIMIT:
             return None

@@ -55,7 +55,6 @@ class _SPC(ArrayMethod):
         check_above(self, 0, "sdr", "sweep", "max_iter")
 
     def refuses(self, obs: Observations) -> str | None:
-        """Rho given per mode must match the tensor."""
         if np.ndim(self.rho) and np.size(self.rho) != obs.ndim:
             return f"rho must be one number or {obs.ndim}, one per mode; got {np.size(self.rho)}"
         return None

@@ -82,7 +82,6 @@ class STDC(ArrayMethod):
                 check_above(self, 0, name, most=most)
 
     def refuses(self, obs: Observations) -> str | None:
-        """Every factor is a square matrix of its mode's length."""
         for n in long_modes(obs.shape):
             if obs.shape[n] > LONGEST:
                 return (
