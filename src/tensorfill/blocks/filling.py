@@ -12,6 +12,7 @@ from tensorfill.blocks.disk import CHUNK, DiskPartitions, Store, Tell
 from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Piece
+from tensorfill.blocks.rows import Rows
 from tensorfill.data.memory import ask
 from tensorfill.typing import Array
 
@@ -42,10 +43,9 @@ class Filled:
         store = self.store
         tally = Tally(self.shape, draw.fitted(store.rows))
         dtype = np.float32 if store.exact else np.float64
-        for k, (where, values, weights) in enumerate(self.chunks()):
-            keep = tally.take(where, values, weights)
-            own = None if weights is None else weights[keep]
-            store.append("kept", where[keep], values[keep].astype(dtype), own)
+        for k, rows in enumerate(self.chunks()):
+            kept = rows.take(tally.take(rows))
+            store.append("kept", kept._replace(values=kept.values.astype(dtype)))
             if tell is not None:
                 tell("numbering", min((k + 1) * CHUNK, store.rows))
         store.drop("raw")
@@ -54,13 +54,13 @@ class Filled:
         made._make(made.main)  # a repeated entry shows now
         return made
 
-    def chunks(self) -> Iterator[tuple[Array, Array, Array | None]]:
+    def chunks(self) -> Iterator[Rows]:
         """All rows, a few at a time, with indices as the tensor has them."""
-        for where, values, weights in self.store.chunks("raw", self.store.rows):
+        for rows in self.store.chunks("raw", self.store.rows):
             for n, rank in enumerate(self.ranks):
                 if rank is not None:
-                    where[:, n] = rank[where[:, n]]
-            yield where, values, weights
+                    rows.indices[:, n] = rank[rows.indices[:, n]]
+            yield rows
 
 
 def fill(
@@ -103,7 +103,7 @@ def _fill(
             largest[n] = max(largest[n], int(codes.max(initial=-1)))
             check_length(largest[n] + 1)
             where[:, n] = codes
-        store.append("raw", where, piece.values.astype(np.float64, copy=False), piece.weights)
+        store.append("raw", Rows(where, piece.values.astype(np.float64, copy=False), piece.weights))
         with np.errstate(over="ignore"):
             store.exact = store.exact and bool((piece.values.astype(np.float32) == piece.values).all())
         store.rows += len(piece.values)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tensorfill.blocks.base import Block, Work, make_block, sort_indices
+from tensorfill.blocks.base import Block, Work, make_block
 from tensorfill.blocks.batches import Batch, Shuffled
 from tensorfill.blocks.disk import refuse_repeats
 from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.filling import check_piece
 from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
+from tensorfill.blocks.rows import Rows, join
 from tensorfill.typing import Array
-
-Rows = tuple[Array, Array, Array | None]  # coordinates, values, weights
 
 
 def whole_piece(pieces: Sequence[Piece]) -> Piece | None:
@@ -69,35 +67,25 @@ def rows_of(piece: Piece | None, numbers: Sequence[Array | None], draw: Draw, sh
     """((coordinates, values, weights) of what belongs into blocks, a tally of all)."""
     tally = Tally(shape, draw)
     if piece is None:
-        empty = np.empty((0, len(shape)), dtype=np.int32), np.empty(0, dtype), None
-        return empty, tally
+        return Rows(np.empty((0, len(shape)), dtype=np.int32), np.empty(0, dtype), None), tally
     where = np.empty((len(piece.values), len(shape)), dtype=np.int32)
     for n, ((_, which), number) in enumerate(zip(piece.axes, numbers, strict=True)):
         where[:, n] = which if number is None else number[which]
-    values = piece.values.astype(np.float64)
-    keep = tally.take(where, values, piece.weights)
-    return (where[keep], values[keep].astype(dtype), None if piece.weights is None else piece.weights[keep]), tally
+    rows = Rows(where, piece.values.astype(np.float64), piece.weights)
+    kept = rows.take(tally.take(rows))
+    return kept._replace(values=kept.values.astype(dtype)), tally
 
 
 def deal_rows(rows: Rows, mode: int, edges: Sequence[int]) -> list[Rows]:
     """The part of every block along `mode`."""
-    where, values, weights = rows
-    place = np.searchsorted(np.asarray(edges), where[:, mode], side="right") - 1
-    order = np.argsort(place, kind="stable")
-    cuts = np.searchsorted(place[order], np.arange(len(edges)))
-    parts = [order[a:b] for a, b in pairwise(cuts)]
-    return [(where[p], values[p], None if weights is None else weights[p]) for p in parts]
+    return rows.deal(mode, edges)
 
 
 def join_parts(parts: Sequence[Rows], mode: int, first: int, last: int, dims: Sequence[str]) -> Block:
     """A block from its parts."""
-    where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
-    own: list[Any] = [p[2] for p in parts if len(p[1])]
-    weights: Array | None = None if any(w is None for w in own) else np.concatenate(own)
-    order = sort_indices(where, mode)
-    where = where[order]
-    refuse_repeats(where, dims, {})
-    return make_block(where, values[order], None if weights is None else weights[order], mode, first, last - first)
+    rows = join(parts).sort(mode)
+    refuse_repeats(rows.indices, dims, {})
+    return make_block(rows, mode, first, last - first)
 
 
 def apply(work: Work, block: Block | Shuffled, shared: Any, own: Any, batch: Batch | None) -> tuple[Any, Any]:
