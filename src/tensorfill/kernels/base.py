@@ -63,17 +63,3 @@ def check_indices(indices: Array, shape: Sequence[int]) -> Array:
             )
             raise ValueError(msg)
     return np.ascontiguousarray(indices, dtype=np.int32 if max(shape) <= 2**31 else np.int64)
-
-
-def check_factors(factors: Sequence[Array], shape: Sequence[int]) -> list[Array]:
-    """Factors (I_n, R) in C order and one dtype, float32 or float64; no copy where they are so already."""
-    dtype = np.result_type(*factors)
-    if dtype not in (np.float32, np.float64):
-        dtype = np.dtype(np.float64)
-    out = [np.ascontiguousarray(A, dtype=dtype) for A in factors]
-    expected = [(size, out[0].shape[-1]) for size in shape]
-    got = [A.shape for A in out]
-    if got != expected:
-        msg = f"factors must have shapes (I_n, R) = {expected} for a tensor of shape {tuple(shape)}; got {got}."
-        raise ValueError(msg)
-    return out

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tensorfill.kernels.loops import gibbs
 from tensorfill.models.cp import CP
 from tensorfill.models.emission import Emission
 from tensorfill.typing import Array
@@ -178,10 +179,8 @@ class Posterior:
 
     def _predict(self, j: int, rows: Array, *, steady: bool = False) -> Array:
         """The model's sum at rows (k, N) of the stack, of draw j: (k,)."""
-        from tensorfill.kernels import _gibbs  # Numba is slow to import
-
         x = np.empty(len(rows))
-        _gibbs.predict(self._stack(j, steady=steady), rows, x)
+        gibbs.predict(self._stack(j, steady=steady), rows, x)
         return x
 
     def _stack(self, j: int, *, steady: bool) -> Array:

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from tensorfill.kernels.loops import newton
 from tensorfill.numerical.continuous import Normal
 from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.rows import Rows, not_least_squares, rows_of
-from tensorfill.solvers.rowsystems import load_loops
 from tensorfill.solvers.threads import in_threads
 from tensorfill.typing import Array
 
@@ -55,12 +55,12 @@ class HALS(Solver):
     @staticmethod
     def _mode(rows: Rows, F: Array, n: int, w: Array, e: Array) -> None:
         """One mode's rows of F, and the residuals e, in place."""
-        mode, ties, loops = rows.entries.modes[n], rows.ties[n], load_loops()
+        mode, ties = rows.entries.modes[n], rows.ties[n]
         A, Q = F[rows.entries.part(n)], ties.Q
 
         def work(a: int, b: int) -> None:
             bounds = (ties.low, ties.high)
             starts = mode.starts[a : b + 1]
-            loops.hals_rows(F, mode.others, mode.order, starts, w, e, Q.indptr, Q.indices, Q.data, bounds, a, A)
+            newton.hals_rows(F, mode.others, mode.order, starts, w, e, Q.indptr, Q.indices, Q.data, bounds, a, A)
 
         in_threads(work, rows.shares(n) if ties.apart else [0, len(A)])  # tied rows see each other: in order

@@ -17,9 +17,10 @@ import numpy as np
 from tensorfill.blocks import Block
 from tensorfill.blocks.base import Sized
 from tensorfill.blocks.placed import Placed
+from tensorfill.kernels.loops import gibbs
 from tensorfill.partitioned import Partitioned, place_factor
 from tensorfill.solvers.balance import even_scales, may_rescale
-from tensorfill.solvers.blockpiece import PIECE, BlockPiece, Owned, Rule, loops, solve_block, solve_rows
+from tensorfill.solvers.blockpiece import PIECE, BlockPiece, Owned, Rule, solve_block, solve_rows
 from tensorfill.solvers.blockrows import BlockRows
 from tensorfill.solvers.curvature import FLAT, curvature
 from tensorfill.solvers.damping import damp_steps
@@ -77,7 +78,7 @@ def part_of_systems(block: Block, shared: Short, own: Sequence[Array]) -> tuple[
         for first in range(a, b, most):
             last = min(first + most, b)
             G = np.empty((last - first, R, R))
-            loops().systems(piece.F, piece.nothing, others, order, starts[first : last + 1], z, c, G, h[first:last])
+            gibbs.systems(piece.F, piece.nothing, others, order, starts[first : last + 1], z, c, G, h[first:last])
             packed[first:last] = G[:, *lower]
 
     count = available_threads() if shared.rule.threads is None else shared.rule.threads
