@@ -14,7 +14,6 @@ from tensorfill.kernels.choose import make_layout
 from tensorfill.models import MODELS
 from tensorfill.models.base import unpack
 from tensorfill.models.init import INITS
-from tensorfill.result import disk
 from tensorfill.solvers.base import SOLVERS
 
 ALL = list(MODELS)
@@ -328,17 +327,6 @@ def test_save_and_load(name, tmp_path):
     assert again.rank == done.rank
     again.plot_factors()
     assert name in repr(again) or name == "cp"
-
-
-def test_a_file_of_the_format_before_is_read(tmp_path, monkeypatch):
-    """Format 2: CP alone, without its name."""
-    problem, _ = problem_of("cp")
-    done = tfl.solve(problem, "adam", stopping=tfl.Stopping(max_iter=3))
-    pack = tfl.CP.pack
-    monkeypatch.setattr(disk, "FORMAT", 2)
-    monkeypatch.setattr(tfl.CP, "pack", lambda self: (pack(self)[0], {"modes": len(self.factors)}))
-    done.save(tmp_path / "run.npz")
-    assert np.array_equal(tfl.Completion.load(tmp_path / "run.npz").estimate, done.estimate)
 
 
 def test_priors_go_where_there_is_a_parameter():

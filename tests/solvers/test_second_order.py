@@ -10,7 +10,7 @@ from tensorfill.numerical.base import PRIORS
 from tensorfill.solvers import rowsystems
 from tensorfill.solvers.balance import even_scales
 from tensorfill.solvers.curvature import curvature, expand
-from tensorfill.solvers.newton import careful_sweep
+from tensorfill.solvers.newton import sweeps_of
 from tensorfill.solvers.rows import Rows, rows_of
 
 TIES = {
@@ -204,7 +204,7 @@ def test_a_careful_sweep_never_rises_even_from_far_away(prior, rng):
     for scale in (1.0, -1.0, 30.0):
         start = [scale * A * rng.uniform(0.1, 2.0, A.shape) for A in factors]
         before = problem.value(start)
-        assert problem.value(careful_sweep(problem, rows_of(problem), start)) <= before * (1 + 1e-12)
+        assert problem.value(sweeps_of(problem).careful(problem, start)) <= before * (1 + 1e-12)
 
 
 def test_newton_needs_few_sweeps_where_first_order_steps_need_many():

@@ -141,11 +141,30 @@ class Sweeps:
 
     def bold(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
         """Every mode once, under one expansion of the data term."""
-        return bold_sweep(problem, self.rows, factors)
+        rows, A = self.rows, [np.asarray(a, dtype=np.float64) for a in factors]
+        x = rows.entries.predict(np.concatenate(A))
+        with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
+            g, c = expand(problem, x, rows.entries.threads)
+            z, c = interleave(x - g / c, c)
+            for n in range(len(A)):
+                A[n] = rows.solve(A, n, z, c, ROUGHLY)
+        return [a.astype(problem.dtype) for a in rows.balanced(A)]
 
     def careful(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
-        """Every mode once, the data term expanded anew before each."""
-        return careful_sweep(problem, self.rows, factors)
+        """Every mode once, the data term expanded anew before each; no step raises the objective."""
+        rows, A = self.rows, [np.asarray(a, dtype=np.float64) for a in factors]
+        x = rows.entries.predict(np.concatenate(A))
+        for n in range(len(A)):
+            with np.errstate(all="ignore"):
+                g, c = expand(problem, x, rows.entries.threads)
+                D = rows.solve(A, n, *interleave(x - g / c, c)) - A[n]
+            along = list(A)
+            along[n] = D
+            dx = rows.entries.predict(np.concatenate(along))
+            step = damp_rows(problem, rows, n, A[n], D, x, dx)
+            A[n] = A[n] + step[:, None] * D
+            x = x + step[problem.observations.indices[:, n]] * dx
+        return [a.astype(problem.dtype) for a in rows.balanced(A)]
 
 
 def sweeps_of(problem: Problem) -> Any:
@@ -159,35 +178,6 @@ def sweeps_of(problem: Problem) -> Any:
 
 def _previous(factors: Sequence[Array]) -> dict[str, Array]:
     return {f"P{n}": A for n, A in enumerate(factors)}
-
-
-def bold_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[Array]:
-    """Every mode once, under one expansion of the data term."""
-    A = [np.asarray(a, dtype=np.float64) for a in factors]
-    x = rows.entries.predict(np.concatenate(A))
-    with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
-        g, c = expand(problem, x, rows.entries.threads)
-        z, c = interleave(x - g / c, c)
-        for n in range(len(A)):
-            A[n] = rows.solve(A, n, z, c, ROUGHLY)
-    return [a.astype(problem.dtype) for a in rows.balanced(A)]
-
-
-def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[Array]:
-    """Every mode once, the data term expanded anew before each; no step raises the objective."""
-    A = [np.asarray(a, dtype=np.float64) for a in factors]
-    x = rows.entries.predict(np.concatenate(A))
-    for n in range(len(A)):
-        with np.errstate(all="ignore"):
-            g, c = expand(problem, x, rows.entries.threads)
-            D = rows.solve(A, n, *interleave(x - g / c, c)) - A[n]
-        along = list(A)
-        along[n] = D
-        dx = rows.entries.predict(np.concatenate(along))
-        step = damp_rows(problem, rows, n, A[n], D, x, dx)
-        A[n] = A[n] + step[:, None] * D
-        x = x + step[problem.observations.indices[:, n]] * dx
-    return [a.astype(problem.dtype) for a in rows.balanced(A)]
 
 
 def damp_rows(

@@ -155,9 +155,6 @@ class STDC(ArrayMethod):
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         return Status.FINISHED if state.numbers["k"] >= self.max_iter else None
 
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["X"]
-
 
 @lru_cache(maxsize=8)
 def neighbour_laplacian(length: int) -> Array:

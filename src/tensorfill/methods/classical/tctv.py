@@ -114,6 +114,3 @@ class TCTV(ArrayMethod):
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         return Status.CONVERGED if state.numbers["residual"] < self.tol else None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["X"]

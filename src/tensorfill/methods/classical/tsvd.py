@@ -124,6 +124,3 @@ class TSVD(NuclearMethod):
         primal = floor + self.tol * max(norm(x), norm(z))
         dual = floor + self.tol * self.rho * norm(u)
         return Status.CONVERGED if state.numbers["r"] < primal and state.numbers["s"] < dual else None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["X"]
