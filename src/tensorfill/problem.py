@@ -179,12 +179,8 @@ class Problem:
     ) -> tuple[float, list[Array]]:
         """An unbiased estimate of `value_and_grad` from about `batch` observations, others at every step."""
         chosen = rng.choice(self.observations.nnz, size=batch, replace=False)
-        return self.value_and_grad_batch(factors, np.sort(chosen))
-
-    def value_and_grad_batch(self, factors: Sequence[Array], chosen: Array) -> tuple[float, list[Array]]:
-        """An unbiased estimate of `value_and_grad` from the observations `chosen` (sorted positions) alone."""
-        part = self.on(self.observations.subset(chosen))
-        scale = self.observations.nnz / len(chosen)
+        part = self.on(self.observations.subset(np.sort(chosen)))
+        scale = self.observations.nnz / batch
         layout = part._layout("sampled")
         total, grads = layout.value_and_pullback(part.entrywise, factors)
         for G in grads:
@@ -281,10 +277,6 @@ class Problem:
             msg = f"factors must have shapes {want}; got {[np.shape(A) for A in factors]}."
             raise ValueError(msg)
         return [np.ascontiguousarray(A, dtype=self.dtype) for A in factors]
-
-    def mean(self, factors: Sequence[Array]) -> Array:
-        """E[t] under the model at every entry, full shape."""
-        return self.prior.mean(self.model_of(factors).full())
 
     def model_of(self, factors: Sequence[Array]) -> Model:
         """The model with these parameters."""

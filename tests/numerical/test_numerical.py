@@ -79,7 +79,7 @@ def model_values(prior):
 
 
 def test_names():
-    assert set(PRIORS.names()) == {
+    assert set(PRIORS) == {
         *("normal", "gamma", "exponential", "rayleigh", "lognormal", "laplace", "huber", "student-t"),
         *("beta-divergence", "poisson", "poisson-log", "bernoulli", "bernoulli-odds", "bernoulli-logit"),
         *("binomial", "negative-binomial", "geometric", "zero-truncated-poisson", "zero-inflated-poisson"),

@@ -72,10 +72,6 @@ class InterElementPrior:
         """Does this prior offer the optional method `what` ("grad", "prox", "matrix")?"""
         return callable(getattr(self, what, None))
 
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both at once; override where they share costly work."""
-        return self.value(A), self.grad(A)
-
     @property
     def smooth(self) -> InterElementPrior | None:
         """The part with a gradient (all of it, or some terms of a sum), or None."""
@@ -118,11 +114,6 @@ class InterElementPrior:
     def settings(self) -> dict[str, Any]:
         """Name and parameters, JSON-able; `interelement_from_settings` makes the same prior of them."""
         return {"name": self.name, **dataclasses.asdict(self)}
-
-    @classmethod
-    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
-        """Instances that suit factors of n rows; the test grids run over them."""
-        return (cls(),)
 
     def scaled(self, factor: float) -> InterElementPrior:
         """`factor` times this prior; `factor * p` calls it with a float >= 0."""
@@ -182,10 +173,6 @@ class Scaled(InterElementPrior):
 
     def grad(self, A: Array) -> Array:
         return self.factor * self.prior.grad(A)
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        value, G = self.prior.value_and_grad(A)
-        return self.factor * value, self.factor * G
 
     def prox(self, A: Array, step: float) -> Array:
         """The prior's own prox with a step `factor` times as long."""
@@ -256,14 +243,6 @@ class Sum(InterElementPrior):
         for term in self.terms[1:]:
             G += term.grad(A)
         return G
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        total, G = self.terms[0].value_and_grad(A)
-        for term in self.terms[1:]:
-            value, more = term.value_and_grad(A)
-            total += value
-            G += more
-        return total, G
 
     def prox(self, A: Array, step: float) -> Array:
         """One linear solve for quadratics; the proxes of `chain_proxes` one after the other for non-smooth terms."""

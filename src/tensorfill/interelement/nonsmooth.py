@@ -121,11 +121,6 @@ class Box(_Interval):
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
-    @classmethod
-    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
-        """Two ends, one end, and 0 outside."""
-        return (cls(-0.5, 0.7), cls(None, 0.3), cls(0.2, 2.0))
-
     @property
     def bounds(self) -> tuple[float, float]:
         assert self.low is not None  # set in __post_init__; said for the type checker

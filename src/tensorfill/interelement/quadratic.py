@@ -26,19 +26,11 @@ def sum_of_squares(D: Array) -> float:
 class Quadratic(Weighted):
     """A prior that is known by its matrix; subclasses give `matrix(n)`, rho included."""
 
-    def matrix(self, n: int) -> Any:
-        """The symmetric sparse Q (n, n)."""
-        raise NotImplementedError
-
     def value(self, A: Array) -> float:
-        return self.value_and_grad(A)[0]
+        return 0.5 * float(np.einsum("ir,ir->i", A, self.grad(A)).sum(dtype=np.float64))
 
     def grad(self, A: Array) -> Array:
         return matrix_of(self, A.shape[0], A.dtype.str) @ A
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        G = self.grad(A)
-        return 0.5 * float(np.einsum("ir,ir->i", A, G).sum(dtype=np.float64)), G
 
     def prox(self, A: Array, step: float) -> Array:
         return solve_shifted(self, A, step)
@@ -63,9 +55,6 @@ class Ridge(Quadratic):
 
     def grad(self, A: Array) -> Array:
         return self.rho * A
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        return self.value(A), self.grad(A)
 
     def prox(self, A: Array, step: float) -> Array:
         return A * (1.0 / (1.0 + float(step) * self.rho))
@@ -93,11 +82,6 @@ class QuadraticVariation(Quadratic):
         object.__setattr__(self, "order", int(self.order))
         object.__setattr__(self, "periodic", bool(self.periodic))
 
-    @classmethod
-    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
-        """Both orders, free and periodic ends."""
-        return tuple(cls(1.7, order, periodic) for order in (1, 2) for periodic in (False, True))
-
     def matrix(self, n: int) -> Any:
         """Rho D'D with D the differences, (n, n)."""
         from scipy.sparse import csr_array
@@ -116,12 +100,6 @@ class QuadraticVariation(Quadratic):
     def grad(self, A: Array) -> Array:
         """S, end rows included, Eq. 18 (scalc): rho D'D A."""
         return self._pull_back(self._differences(A), len(A))
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both, from one set of differences."""
-        D = self._differences(A)
-        value = 0.5 * self.rho * sum_of_squares(D)
-        return value, self._pull_back(D, len(A))
 
     def _differences(self, A: Array) -> Array:
         for _ in range(self.order):

@@ -36,12 +36,8 @@ class Layout(ABC):
         """G_n = Y_(n) B_n with Y = g at the observed entries, 0 elsewhere: (I_n, R)."""
 
     @abstractmethod
-    def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
-        """Every mode's `pullback`, sharing the work."""
-
-    @abstractmethod
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        """predict, then `entrywise`, then pullback_all, in blocks: no vector of length nnz is kept."""
+        """predict, then `entrywise`, then the pullback of every mode, in blocks: no vector of length nnz is kept."""
 
 
 def check_indices(indices: Array, shape: Sequence[int]) -> Array:

@@ -110,11 +110,12 @@ class DenseLayout(Layout):
 
     @silent
     def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
-        return self._pullback(g, factors, [mode])[0]
-
-    @silent
-    def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
-        return self._pullback(g, factors, None)
+        factors, plan, halves = self._begin(factors, [mode])
+        Y = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
+        for slab in plan.slabs:
+            left = halves.left(slab.left)
+            halves.add(slab.left, left, self._scatter(slab, g[slab.start : slab.stop], Y[: slab.rows]))
+        return halves.finish()[0]
 
     @silent
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
@@ -188,14 +189,6 @@ class DenseLayout(Layout):
         else:
             flat[self._positions(slab)] = g
         return out
-
-    def _pullback(self, g: Array, factors: Sequence[Array], wanted: Sequence[int] | None) -> list[Array]:
-        factors, plan, halves = self._begin(factors, wanted)
-        Y = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
-        for slab in plan.slabs:
-            left = halves.left(slab.left)
-            halves.add(slab.left, left, self._scatter(slab, g[slab.start : slab.stop], Y[: slab.rows]))
-        return halves.finish()
 
 
 def _rows(X: Array, plan: Plan, slab: Slab) -> Array:

@@ -26,17 +26,8 @@ class Tube:
     def __init__(self, tube: Sequence[int]) -> None:
         self.tube = tuple(tube)
         self.entries = prod(self.tube)
-        half = (*self.tube[:-1], self.tube[-1] // 2 + 1) if self.tube else ()
-        self.frequencies = prod(half)
-        self._half = half
-        if not self.tube:
-            self.weights = np.ones(1)
-            return
-        last = np.full(half[-1], 2.0)  # of a real array each frequency but 0 (and the middle) stands for two
-        last[0] = 1.0
-        if self.tube[-1] % 2 == 0:
-            last[-1] = 1.0
-        self.weights = np.broadcast_to(last, half).reshape(-1) / self.entries
+        self._half = (*self.tube[:-1], self.tube[-1] // 2 + 1) if self.tube else ()
+        self.frequencies = prod(self._half)
 
     def forward(self, X: Array) -> Array:
         """(..., K) real -> (..., F) complex."""

@@ -131,23 +131,12 @@ class Model(ABC):
     def at(self, indices: Array) -> Array:
         """Entries at coordinates (k, N), without forming the whole tensor: (k,)."""
 
-    @abstractmethod
-    def norm(self) -> float:
-        """Root of the sum of squares of all entries, without forming them."""
-
     def full(self) -> Array:
         """The whole tensor."""
         from tensorfill.kernels.dense import DenseLayout
 
         nowhere = np.empty((0, len(self.shape)), dtype=np.int32)
         return DenseLayout(nowhere, self.shape, self.contraction(self.shape, self.rank)).full(self.parameters)
-
-    def pullback(self, g: Array, indices: Array) -> list[Array]:
-        """Gradient of sum_i g_i x_i over the coordinates (k, N) in every parameter."""
-        from tensorfill.kernels.sampled import SampledLayout
-
-        layout = SampledLayout(indices, self.shape, self.contraction(self.shape, self.rank))
-        return layout.pullback_all(g, self.parameters)
 
     def with_parameters(self, parameters: Sequence[Array]) -> Self:
         """The same model with other numbers."""

@@ -88,13 +88,6 @@ class CP(Model):
     def parameters(self) -> list[Array]:
         return list(self.factors)
 
-    def norm(self) -> float:
-        gram = np.ones((self.rank, self.rank))
-        for A in self.factors:
-            wide = np.asarray(A, dtype=np.float64)
-            gram *= wide.T @ wide
-        return float(np.sqrt(max(gram.sum(), 0.0)))
-
     def components(self) -> tuple[list[Array], Array]:
         """The components in their order; the strength of each is one number, the same for every mode."""
         factors = [np.asarray(A, dtype=np.float64) for A in self.factors]

@@ -127,12 +127,3 @@ class TR(Model):
     def bonds_now(self) -> tuple[int, ...]:
         """r_0, ..., r_N."""
         return (*(G.shape[0] for G in self.cores), self.cores[0].shape[0])
-
-    def norm(self) -> float:
-        total: Array | None = None
-        for G in self.cores:  # the ring beside itself: matrices (r_n-1^2, r_n^2)
-            wide = np.asarray(G, dtype=np.float64)
-            pair = np.einsum("aib,cid->acbd", wide, wide).reshape(wide.shape[0] ** 2, -1)
-            total = pair if total is None else total @ pair
-        assert total is not None
-        return float(np.sqrt(max(np.trace(total), 0.0)))

@@ -118,9 +118,3 @@ class Tubal(Model):
             return tubes[np.arange(len(part)), place]
 
         return in_blocks(np.asarray(indices), 3 * self.rank * tube.entries, np.result_type(self.A, self.B), values)
-
-    def norm(self) -> float:
-        tube, A, B = self._spectra()
-        grams = [np.einsum("irf,isf->frs", P, P.conj()) for P in (A.astype(complex), B.astype(complex))]
-        squares = np.einsum("frs,frs->f", *grams).real  # of each Fourier slice; by Parseval of X
-        return float(np.sqrt(max(float(squares @ tube.weights), 0.0)))

@@ -140,10 +140,6 @@ class Tucker(Model):
 
         return in_blocks(indices, prod(self.rank[1:]), np.result_type(self.core, *self.factors), values)
 
-    def norm(self) -> float:
-        T = self._orthogonal()[1]
-        return float(np.linalg.norm(T))
-
     def _orthogonal(self) -> tuple[list[Array], Array]:
         """(factors with orthonormal columns, core), the same X."""
         T, out = np.asarray(self.core, dtype=np.float64), []
