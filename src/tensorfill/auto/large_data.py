@@ -78,22 +78,16 @@ class Choice:
         return f"low rank {self.rank}, ridge {self.ridge:.3g}{along}"
 
 
-def can(given: AutoSettings) -> bool:
-    """Does it have a use for all that was given?"""
-    return all(getattr(given, name) is None for name in UNUSED)
-
-
-def refuse_unused(given: AutoSettings) -> None:
-    """A sentence for what means nothing for observations in blocks."""
-    for name in UNUSED:
-        if getattr(given, name) is not None:
-            msg = f"{name} means nothing for observations in blocks, which get one low-rank fit; leave it out."
-            raise ValueError(msg)
+def unused_settings(given: AutoSettings) -> list[str]:
+    """What was given and means nothing for observations in blocks."""
+    return [name for name in UNUSED if getattr(given, name) is not None]
 
 
 def complete_blocks(parts: Partitions, given: AutoSettings, run: Run, method: str) -> Completion:
     """Fill what is asked for later: the answer is a model."""
-    refuse_unused(given)
+    if unused := unused_settings(given):
+        msg = f"{unused[0]} means nothing for observations in blocks, which get one low-rank fit; leave it out."
+        raise ValueError(msg)
     began, whole = time.monotonic(), parts
     prior, units, parts = in_its_units(parts, given)
     choice, tried, facts, start, stopped, fast = choose(parts, prior, given, run)
@@ -294,22 +288,28 @@ class Trials:
         if self.factors and began > self.until:
             return np.inf, self.factors
         self.told.tell(choice.label, np.nan, 0.0)
-        problem, mend = self.problem(choice), partial(fill_unseen, self.kept, smooth=choice.smooth)
-        solver = solver_for(problem, self.given)
-        fit = Fit(problem, solver, mend(start), None if long else self.aside, mend)
-        stopping = scheduled(LONG if long else TRIAL, solver, len(self.kept.values))
-        if np.isfinite(self.until):
-            stopping = replace(stopping, seconds=max(self.until - began, 1e-3))
-        outcome = run_loop(fit, stopping=stopping, rng=self.rng)
-        if outcome.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        factors = mend(outcome.state.factors)
+        problem = self.problem(choice)
+        factors = self.minimise(problem, solver_for(problem, self.given), start, choice, long=long)
         loss, error = (of(problem, factors, self.aside) for of in (mean_loss, rms_error))
         self.rows.append((loss, choice, error, time.monotonic() - began))
         if not self.factors or loss < self.least - by * (self.base - self.least):
             self.least, self.best, self.factors = loss, choice, factors
         self.told.tell(choice.label, error / self.spread, 0.0)
         return loss, factors
+
+    def minimise(
+        self, problem: Problem, solver: Solver, start: Sequence[Array], choice: Choice, *, long: bool = False
+    ) -> list[Array]:
+        """The factors where a solver ends."""
+        mend = partial(fill_unseen, self.kept, smooth=choice.smooth)
+        stopping = scheduled(LONG if long else TRIAL, solver, len(self.kept.values))
+        if np.isfinite(self.until):
+            stopping = replace(stopping, seconds=max(self.until - time.monotonic(), 1e-3))
+        fit = Fit(problem, solver, mend(start), None if long else self.aside, mend)
+        outcome = run_loop(fit, stopping=stopping, rng=self.rng)
+        if outcome.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return mend(outcome.state.factors)
 
     def stochastic(self) -> bool:
         """Do stochastic steps lead as far as the best fit, from the start that it had? They take a dozen looks at all
@@ -322,17 +322,11 @@ class Trials:
             or time.monotonic() > self.until
         ):
             return False
-        mend = partial(fill_unseen, self.kept, smooth=self.best.smooth)
         blocks = in_memory(self.kept, Draw(held=0.0))
         settings = {"prior": self.prior, "interelement": problem.interelement, "dtype": np.float64, "quiet": True}
         there = Partitioned.on_blocks(blocks, self.best.rank, model=problem.model, **settings)
-        start = mend(self.start(self.best, "means"))
         solver = stochastic(len(self.kept.values))
-        fit = Fit(there, solver, start, self.aside, mend)
-        outcome = run_loop(fit, stopping=scheduled(TRIAL, solver, len(self.kept.values)), rng=self.rng)
-        if outcome.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        factors = mend(outcome.state.factors)
+        factors = self.minimise(there, solver, self.start(self.best, "means"), self.best)
         loss = mean_loss(problem, factors, self.aside)
         if loss < self.least:
             self.least, self.factors = loss, factors

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,15 @@ class Store:
         self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=base))
         self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self.ndim, self.rows, self.exact, self.weighted = 0, 0, True, False
+
+    @contextmanager
+    def removed_on_failure(self) -> Iterator[None]:
+        """Whatever goes wrong inside removes the store: at once, since the traceback would keep it alive."""
+        try:
+            yield
+        except BaseException:
+            self.remove()
+            raise
 
     def append(self, name: str, rows: Rows) -> None:
         """Add rows to the part `name`."""
@@ -110,7 +119,7 @@ class DiskPartitions(Partitions):
         return np.dtype(np.float32 if self.store.exact else np.float64)
 
     def blocks(self, mode: int, batch: Batch | None = None) -> Iterator[Block]:
-        self._make(mode)
+        self.make_copy(mode)
         for k, (a, b) in enumerate(itertools.pairwise(self.edges(mode))):
             yield self._block(mode, k, a, b) if batch is None else self._batch(mode, k, a, b, batch)
 
@@ -129,7 +138,7 @@ class DiskPartitions(Partitions):
         start, stop = (int(e) for e in self.batches[name][batch.number : batch.number + 2])
         return Block.of(self.store.read(name, start, stop - start, self.dtype), mode, a, b - a)
 
-    def _make(self, mode: int) -> None:
+    def make_copy(self, mode: int) -> None:
         """Write the copy along `mode`: rows are distributed to blocks, then each block is sorted."""
         if mode in self.copies:
             return
@@ -148,7 +157,7 @@ class DiskPartitions(Partitions):
         self.copies.add(mode)
 
     def settle(self) -> None:
-        self._make(self.main)
+        self.make_copy(self.main)
         for mode in self.copies - {self.main}:
             for k in range(len(self.edges(mode)) - 1):
                 self.store.drop(f"m{mode}-{k}")

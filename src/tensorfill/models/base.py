@@ -152,13 +152,7 @@ class Model(ABC):
         """(columns (I_n, K_n) of each mode that has a parameter, their strengths (modes, K)): the principal directions
         of each parameter, strongest first. For display only.
         """
-        columns, strengths = [], []
-        most = max(min(A.shape) for A in self.by_mode)
-        for A in self.by_mode:
-            U, s, _ = np.linalg.svd(np.asarray(A, dtype=np.float64), full_matrices=False)
-            columns.append(U)
-            strengths.append(np.pad(s, (0, most - len(s))))
-        return columns, np.array(strengths)
+        return principal([np.asarray(A, dtype=np.float64) for A in self.by_mode])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of shape {self.shape}, rank {self.rank}"
@@ -170,6 +164,21 @@ def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> Model:
     cls = MODELS[meta["model"]]
     count = len(cls.shapes(meta["shape"], rank))
     return cls.of(tuple(meta["shape"]), rank, [arrays[f"A{n}"] for n in range(count)])
+
+
+def principal(matrices: Sequence[Array]) -> tuple[list[Array], Array]:
+    """(left singular vectors of each, their values with zeros at the end (matrices, K))."""
+    found = [np.linalg.svd(A, full_matrices=False)[:2] for A in matrices]
+    most = max(len(s) for _, s in found)
+    return [U for U, _ in found], np.array([np.pad(s, (0, most - len(s))) for _, s in found])
+
+
+def check_one_rank(rank: Any, rows: int) -> int:
+    """The rank of a model that has one, whose factors have so many rows; a sentence for anything else."""
+    if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
+        msg = f"rank must be a whole number >= 1; got {rank!r}."
+        raise ValueError(msg)
+    return check_size(int(rank), rows)
 
 
 def in_blocks(indices: Array, width: int, dtype: Any, values: Any) -> Array:

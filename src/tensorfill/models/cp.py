@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.kernels.khatrirao import CPContraction
-from tensorfill.models.base import MODELS, Model, check_size
+from tensorfill.models.base import MODELS, Model, check_one_rank
 from tensorfill.typing import Array
 
 
@@ -32,10 +32,7 @@ class CP(Model):
 
     @classmethod
     def check_rank(cls, shape: Sequence[int], rank: Any) -> int:
-        if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
-            msg = f"rank must be a whole number >= 1; got {rank!r}."
-            raise ValueError(msg)
-        return check_size(int(rank), sum(shape))
+        return check_one_rank(rank, sum(shape))
 
     @classmethod
     def shapes(cls, shape: Sequence[int], rank: int) -> list[tuple[int, int]]:

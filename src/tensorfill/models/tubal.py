@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from tensorfill.kernels.tubal import TubalContraction, Tube
-from tensorfill.models.base import MODELS, Model, check_size, in_blocks
+from tensorfill.models.base import MODELS, Model, check_one_rank, in_blocks
 from tensorfill.typing import Array
 
 
@@ -33,10 +33,7 @@ class Tubal(Model):
 
     @classmethod
     def check_rank(cls, shape: Sequence[int], rank: Any) -> int:
-        if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
-            msg = f"rank of a tubal model must be one whole number >= 1; got {rank!r}."
-            raise ValueError(msg)
-        return check_size(int(rank), sum(shape[:2]) * prod(shape[2:]))
+        return check_one_rank(rank, sum(shape[:2]) * prod(shape[2:]))
 
     @classmethod
     def shapes(cls, shape: Sequence[int], rank: int) -> list[tuple[int, int]]:
@@ -104,13 +101,9 @@ class Tubal(Model):
     def parameters(self) -> list[Array]:
         return [self.A.reshape(len(self.A), -1), self.B.reshape(len(self.B), -1)]
 
-    def _spectra(self) -> tuple[Tube, Array, Array]:
+    def at(self, indices: Array) -> Array:
         tube = Tube(self.shape[2:])
         A, B = (tube.forward(P.reshape(len(P), self.rank, -1)) for P in self.parameters)
-        return tube, A, B
-
-    def at(self, indices: Array) -> Array:
-        tube, A, B = self._spectra()
 
         def values(part: Array) -> Array:
             tubes = tube.inverse(np.einsum("krf,krf->kf", A[part[:, 0]], B[part[:, 1]]))

@@ -48,46 +48,41 @@ class _Parts(NumericalPrior):
         return (max(p for p, _ in known), max(q for _, q in known)) if len(known) == len(forms) else None
 
     def nll(self, t: Array, x: Array) -> Array:
-        return self._each("nll", x, t, x)
+        return self._each("nll", t, x)
 
     def grad(self, t: Array, x: Array) -> Array:
-        return self._each("grad", x, t, x)
+        return self._each("grad", t, x)
 
     def nll_and_grad(self, t: Array, x: Array) -> tuple[Array, Array]:
-        value, slope = np.empty_like(x), np.empty_like(x)
-        for part, at in self.groups(x.shape):
-            value[at], slope[at] = part.nll_and_grad(t[at], x[at])
-        return value, slope
+        return self._both("nll_and_grad", t, x)
 
     def curv(self, t: Array, x: Array) -> Array:
-        return self._each("curv", x, t, x)
+        return self._each("curv", t, x)
 
     def split(self, t: Array, x: Array) -> tuple[Array, Array]:
-        positive, negative = np.empty_like(x), np.empty_like(x)
-        for part, at in self.groups(x.shape):
-            positive[at], negative[at] = part.split(t[at], x[at])
-        return positive, negative
+        return self._both("split", t, x)
 
     def mean(self, x: Array) -> Array:
-        return self._each("mean", x, x)
+        return self._each("mean", x)
 
     def sample(self, x: Array, rng: np.random.Generator) -> Array:
-        out = np.empty_like(x)
-        for part, at in self.groups(x.shape):
-            out[at] = part.sample(x[at], rng)
-        return out
+        return self._each("sample", x, last=(rng,))
 
     def quantile(self, x: Array, q: float) -> Array:
-        out = np.empty_like(x)
-        for part, at in self.groups(x.shape):
-            out[at] = part.quantile(x[at], q)
+        return self._each("quantile", x, last=(q,))
+
+    def _each(self, method: str, *arrays: Array, last: tuple[Any, ...] = ()) -> Array:
+        """What the method of every part answers for its entries of the arrays, and what it is given `last`."""
+        out = np.empty_like(arrays[-1])
+        for part, at in self.groups(out.shape):
+            out[at] = getattr(part, method)(*(a[at] for a in arrays), *last)
         return out
 
-    def _each(self, method: str, like: Array, *arrays: Array) -> Array:
-        out = np.empty_like(like)
-        for part, at in self.groups(like.shape):
-            out[at] = getattr(part, method)(*(a[at] for a in arrays))
-        return out
+    def _both(self, method: str, t: Array, x: Array) -> tuple[Array, Array]:
+        one, other = np.empty_like(x), np.empty_like(x)
+        for part, at in self.groups(x.shape):
+            one[at], other[at] = getattr(part, method)(t[at], x[at])
+        return one, other
 
 
 def _hull(domains: Sequence[Interval]) -> Interval:
