@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.auto.block_fit import Corner, fit_blocks, mended, scheduled, with_room
+from tensorfill.auto.block_fit import Corner, adapt_stopping, fit_blocks, keep_if_large, make_mend
 from tensorfill.auto.settings import AutoSettings
 from tensorfill.blocks import Partitions
 from tensorfill.blocks.dense_subset import dense_subset
@@ -89,7 +89,7 @@ def complete_blocks(parts: Partitions, given: AutoSettings, run: Run, method: st
         msg = f"{unused[0]} means nothing for observations in blocks, which get one low-rank fit; leave it out."
         raise ValueError(msg)
     began, whole = time.monotonic(), parts
-    prior, units, parts = in_its_units(parts, given)
+    prior, units, parts = standardise(parts, given)
     choice, tried, facts, start, stopped, fast = choose(parts, prior, given, run)
     problem = Partitioned.on_blocks(
         parts,
@@ -99,13 +99,13 @@ def complete_blocks(parts: Partitions, given: AutoSettings, run: Run, method: st
         dtype=np.float64,
         model=given.model or "cp",
     )
-    solver = stochastic(parts.nnz) if fast else solver_for(problem, given)
-    problem = with_room(problem, solver)
+    solver = stochastic(parts.nnz) if fast else choose_solver(problem, given)
+    problem = keep_if_large(problem, solver)
     rest = run.rest(began)
     if stopped:  # what the subset says is the best so far
         rest = replace(rest, max_iter=0)
     outcome = fit_blocks(problem, solver, start, choice.smooth, rest)
-    factors = [np.asarray(A) for A in mended(problem, choice.smooth)(outcome.state.factors)]
+    factors = [np.asarray(A) for A in make_mend(problem, choice.smooth)(outcome.state.factors)]
     problem = replace(problem, kept=False, quiet=True)  # they are here now
     held = parts.held
     whole.settle()
@@ -135,7 +135,7 @@ def _settings(problem: Problem, choice: Choice, solver: Solver, run: Run) -> dic
     }
 
 
-def in_its_units(parts: Partitions, given: AutoSettings) -> tuple[NumericalPrior, Units | None, Partitions]:
+def standardise(parts: Partitions, given: AutoSettings) -> tuple[NumericalPrior, Units | None, Partitions]:
     """The prior, and the data in the unit in which they are fitted: real numbers about their mean, by their spread, and
     extreme ones of any kind by a power of two.
     """
@@ -156,7 +156,7 @@ def in_its_units(parts: Partitions, given: AutoSettings) -> tuple[NumericalPrior
     return prior, Units(0, full * parts.shift, full * parts.spread), parts
 
 
-def solver_for(problem: Problem, given: AutoSettings) -> Solver:
+def choose_solver(problem: Problem, given: AutoSettings) -> Solver:
     """The user's; else second-order sweeps, and L-BFGS-B where they do not apply (other models than CP)."""
     if given.solver is not None:
         return SOLVERS.make(given.solver)
@@ -209,7 +209,7 @@ def _try_out(trials: Trials, most: int, whole: Sequence[int]) -> None:
                 break
     if given.rank is None:
         for rank in [r for r in ranks if r > first]:
-            if not trials.run(replace(trials.best, rank=rank), trials.widened(rank), by=ENOUGH):
+            if not trials.run(replace(trials.best, rank=rank), trials.widen(rank), by=ENOUGH):
                 break
 
 
@@ -265,7 +265,7 @@ class Trials:
         size = typical(self.kept, self.prior)[1] / np.sqrt(problem.rank)
         return [self.rng.normal(size=shape) * size ** (1 / len(problem.shape)) for shape in problem.parameter_shapes]
 
-    def widened(self, rank: int) -> list[Array]:
+    def widen(self, rank: int) -> list[Array]:
         """The best factors with new components, of noise."""
         size = NOISE * unit(self.problem(self.best))
         more = [size * self.rng.normal(size=(len(A), rank - A.shape[1])) for A in self.factors]
@@ -289,7 +289,7 @@ class Trials:
             return np.inf, self.factors
         self.told.tell(choice.label, np.nan, 0.0)
         problem = self.problem(choice)
-        factors = self.minimise(problem, solver_for(problem, self.given), start, choice, long=long)
+        factors = self.minimise(problem, choose_solver(problem, self.given), start, choice, long=long)
         loss, error = (of(problem, factors, self.aside) for of in (mean_loss, rms_error))
         self.rows.append((loss, choice, error, time.monotonic() - began))
         if not self.factors or loss < self.least - by * (self.base - self.least):
@@ -302,7 +302,7 @@ class Trials:
     ) -> list[Array]:
         """The factors where a solver ends."""
         mend = partial(fill_unseen, self.kept, smooth=choice.smooth)
-        stopping = scheduled(LONG if long else TRIAL, solver, len(self.kept.values))
+        stopping = adapt_stopping(LONG if long else TRIAL, solver, len(self.kept.values))
         if np.isfinite(self.until):
             stopping = replace(stopping, seconds=max(self.until - time.monotonic(), 1e-3))
         fit = Fit(problem, solver, mend(start), None if long else self.aside, mend)
@@ -318,7 +318,7 @@ class Trials:
         problem = self.problem(self.best)
         if (
             self.given.solver is not None
-            or solver_for(problem, self.given) is not BURST
+            or choose_solver(problem, self.given) is not BURST
             or time.monotonic() > self.until
         ):
             return False

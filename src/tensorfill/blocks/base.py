@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.blocks.known import all_of, in_rows, values_at, within
+from tensorfill.blocks.known import find_in_rows, look_up_values, read_entries, within
 from tensorfill.blocks.rows import Rows
 from tensorfill.blocks.sample import Sample
 from tensorfill.data.observations import Observations
@@ -197,7 +197,7 @@ class Partitions(ABC):
 
     def entries(self) -> Iterator[tuple[Array, Array]]:
         """(coordinates (n, N), values (n,)) of all that is known, those set aside at the end."""
-        yield from self.gather(all_of, None, self.main)[1]
+        yield from self.gather(read_entries, None, self.main)[1]
         if self.held is not None:
             yield self.held.indices, self.held.values
 
@@ -206,7 +206,7 @@ class Partitions(ABC):
         (rows, N - 1): (number of the row, index along n), (k,) each.
         """
         lengths = tuple(length for m, length in enumerate(self.shape) if m != n)
-        found = self.gather(in_rows, (n, rows, lengths), self.main)[1]
+        found = self.gather(find_in_rows, (n, rows, lengths), self.main)[1]
         if self.held is not None:
             found = [*found, within(self.held.indices, n, rows, lengths)]
         return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
@@ -215,7 +215,7 @@ class Partitions(ABC):
         """The values at the coordinates (k, N), NaN where nothing is known: (k,)."""
         out = np.full(len(where), np.nan)
         order = np.argsort(where[:, self.main], kind="stable")
-        out[order] = np.concatenate(self.gather(values_at, where[order], self.main)[1])
+        out[order] = np.concatenate(self.gather(look_up_values, where[order], self.main)[1])
         if self.held is not None:
             aside = self.held.at(where)
             out = np.where(np.isnan(aside), out, aside)

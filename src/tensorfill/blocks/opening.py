@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.blocks.base import Partitions
-from tensorfill.blocks.cluster import active_client, answering
+from tensorfill.blocks.cluster import active_client, cluster_errors
 from tensorfill.blocks.disk import Tell, refuse_repeats
 from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.filling import Filled, fill
@@ -144,19 +144,19 @@ def _make_observations(pieces: Iterable[Piece], columns: Columns | None, how: _R
     """Pieces as observations in memory if they are few, else in blocks on disk."""
     filled = fill(pieces, how.dims, tell=how.tell)
     if filled.store.rows <= how.large:
-        return few(filled, columns)
+        return load_rows(filled, columns)
     return filled.partitions(how.draw, tell=how.tell)
 
 
-def few(filled: Filled, columns: Columns | None) -> Observations:
+def load_rows(filled: Filled, columns: Columns | None) -> Observations:
     """All rows of a store in memory, with a source that gives a table back where one came."""
     try:
-        return _few(filled, columns)
+        return _load_rows(filled, columns)
     finally:
         filled.store.remove()
 
 
-def _few(filled: Filled, columns: Columns | None) -> Observations:
+def _load_rows(filled: Filled, columns: Columns | None) -> Observations:
     where, values, weights = rows = join(list(filled.chunks()))
     refuse_repeats(rows.sort(0).indices, filled.dims, filled.labels)
     if filled.store.exact:
@@ -177,10 +177,10 @@ def _with_workers(
     client: Any, pieces: Sequence[Any], columns: Columns | None, how: _Reading, shape: Sequence[int] | None = None
 ) -> Observations | Partitions:
     """Pieces (futures) as blocks with the workers of a cluster; in memory here, if they are few."""
-    with answering(client):
+    with cluster_errors(client):
         there = on_cluster(client, pieces, how.dims, shape)
         if there.count <= how.large:
-            return few(fill(there.local(), how.dims, shape=shape), columns)
+            return load_rows(fill(there.local(), how.dims, shape=shape), columns)
         return there.partitions(how.draw)
 
 
@@ -240,4 +240,4 @@ def _from_chunks(data: Any, array: Any, how: _Reading) -> Observations | Partiti
     filled = fill(pieces, how.dims, shape=array.shape, tell=how.tell)
     if array is not data:
         filled.labels.update({str(d): data.indexes[d].to_numpy() for d in data.dims if d in data.indexes})
-    return few(filled, None) if filled.store.rows <= how.large else filled.partitions(how.draw, tell=how.tell)
+    return load_rows(filled, None) if filled.store.rows <= how.large else filled.partitions(how.draw, tell=how.tell)

@@ -18,7 +18,7 @@ from tensorfill.blocks.rows import Rows, join
 from tensorfill.typing import Array
 
 
-def whole_piece(pieces: Sequence[Piece]) -> Piece | None:
+def join_pieces(pieces: Sequence[Piece]) -> Piece | None:
     """Several pieces of one source as one."""
     if not pieces:
         return None
@@ -37,22 +37,22 @@ def whole_piece(pieces: Sequence[Piece]) -> Piece | None:
 
 def read_file(file: str, columns: Columns | None) -> Piece | None:
     """All of a file."""
-    return whole_piece(list(pieces_of(file, columns)))
+    return join_pieces(list(pieces_of(file, columns)))
 
 
 def read_frame(frame: Any, columns: Columns) -> Piece | None:
     """A partition of a table."""
     import pyarrow as pa
 
-    return whole_piece(list(from_arrow(pa.Table.from_pandas(frame[columns.names], preserve_index=False), columns)))
+    return join_pieces(list(from_arrow(pa.Table.from_pandas(frame[columns.names], preserve_index=False), columns)))
 
 
 def read_chunk(part: Any, corner: Sequence[int]) -> Piece | None:
     """A chunk of an array, whose first entry lies at `corner`."""
-    return whole_piece(list(dense_piece(np.asarray(part), corner)))
+    return join_pieces(list(dense_piece(np.asarray(part), corner)))
 
 
-def about(piece: Piece | None) -> Any:
+def describe_piece(piece: Piece | None) -> Any:
     """What the client must know of a piece: its number of rows, and per mode its labels or its largest index."""
     if piece is None:
         return None
@@ -76,11 +76,6 @@ def rows_of(piece: Piece | None, numbers: Sequence[Array | None], draw: Draw, sh
     return kept._replace(values=kept.values.astype(dtype)), tally
 
 
-def deal_rows(rows: Rows, mode: int, edges: Sequence[int]) -> list[Rows]:
-    """The part of every block along `mode`."""
-    return rows.deal(mode, edges)
-
-
 def join_parts(parts: Sequence[Rows], mode: int, first: int, last: int, dims: Sequence[str]) -> Block:
     """A block from its parts."""
     rows = join(parts).sort(mode)
@@ -96,20 +91,15 @@ def apply(work: Work, block: Block | Shuffled, shared: Any, own: Any, batch: Bat
     return work(block, shared, own)
 
 
-def same(what: Any) -> Any:
+def copy_result(what: Any) -> Any:
     """What it is given: where it runs, there is a copy."""
     return what
 
 
-def take(pair: Any, k: int) -> Any:
-    """One of several results."""
-    return pair[k]
-
-
-def plus(a: Any, b: Any) -> Any:
+def add_results(a: Any, b: Any) -> Any:
     """The sum of two partial results, in new memory: those of tasks must not change."""
     if a is None or b is None:
         return b if a is None else a
     if isinstance(a, list | tuple):
-        return [plus(x, y) for x, y in zip(a, b, strict=True)]
+        return [add_results(x, y) for x, y in zip(a, b, strict=True)]
     return a + b

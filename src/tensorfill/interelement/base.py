@@ -97,7 +97,7 @@ class InterElementPrior:
         """Rho, if this is rho/2 |A|^2 and its prox the division by 1 + step rho; else None."""
         return None
 
-    def merged(self, other: Any) -> InterElementPrior:
+    def merge_with(self, other: Any) -> InterElementPrior:
         """Their sum as one prior of the same kind, for kinds with a `prox_order`."""
         raise NotImplementedError
 
@@ -148,7 +148,7 @@ class Weighted(InterElementPrior):
     def scaled(self, factor: float) -> InterElementPrior:
         return dataclasses.replace(self, rho=factor * self.rho)
 
-    def merged(self, other: Weighted) -> InterElementPrior:
+    def merge_with(self, other: Weighted) -> InterElementPrior:
         return dataclasses.replace(self, rho=self.rho + other.rho)
 
 

@@ -74,7 +74,7 @@ class _Interval(InterElementPrior):
         """The nearest point inside, whatever the step."""
         return np.clip(A, *self.bounds)
 
-    def merged(self, other: InterElementPrior) -> InterElementPrior:
+    def merge_with(self, other: InterElementPrior) -> InterElementPrior:
         low, high = max(self.bounds[0], other.bounds[0]), min(self.bounds[1], other.bounds[1])
         if low > high:
             msg = (

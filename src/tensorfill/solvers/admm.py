@@ -81,7 +81,7 @@ class ADMM(Solver):
             step = damp_rows(problem, rows, n, A[n], along[n], x, dx, rest)
             A[n] = np.where(step[:, None] == 1, new, A[n] + step[:, None] * along[n])  # whole steps keep exact zeros
             x = x + step[problem.observations.indices[:, n]] * dx
-        factors = [a.astype(problem.dtype) for a in rows.balanced(A, _norms(problem, A))]
+        factors = [a.astype(problem.dtype) for a in rows.balance(A, _norms(problem, A))]
         value = rows.objective(problem, factors)
         if not value <= state.value:  # rounding at the very bottom: stay
             factors, value = state.factors, state.value

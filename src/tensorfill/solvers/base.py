@@ -27,8 +27,8 @@ _searched: ContextVar[float] = ContextVar("searched", default=math.inf)
 
 
 @contextmanager
-def beginning(seconds: float | None) -> Iterator[None]:
-    """Context in which the first state of a run with this time limit is made; `searched_enough` asks about it."""
+def time_for_search(seconds: float | None) -> Iterator[None]:
+    """Context in which the first state of a run with this time limit is made; `search_time_is_up` asks about it."""
     token = _searched.set(math.inf if seconds is None else time.monotonic() + SEARCH * seconds)
     try:
         yield
@@ -36,7 +36,7 @@ def beginning(seconds: float | None) -> Iterator[None]:
         _searched.reset(token)
 
 
-def searched_enough() -> bool:
+def search_time_is_up() -> bool:
     """Is the time for a search before the first iteration up? Never, where there is no time limit."""
     return time.monotonic() >= _searched.get()
 

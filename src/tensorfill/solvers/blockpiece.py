@@ -175,7 +175,7 @@ class BlockPiece:
         starts, places, others, z, c = self._open_rows(a, b)
         q, A, counts = self.own.q[rows], self.own.A[rows], np.diff(starts)
         apart = Apart(q, self.rule.low, self.rule.high)
-        exact = not apart.bounded and not by_steps(R, apart)
+        exact = not apart.bounded and not takes_steps(R, apart)
         few = counts < FEW * R if exact else np.zeros(b - a, dtype=bool)
         if few.any():
             newton.few_rows(self.F, others, starts, z, c, q, A, np.flatnonzero(few), out[rows])
@@ -190,7 +190,7 @@ class BlockPiece:
         """New rows in place of A: those of least model value, or a few steps nearer."""
         new, R = np.empty(A.shape), A.shape[1]
         apart = Apart(q, self.rule.low, self.rule.high)
-        if by_steps(R, apart) and np.diff(starts).max() <= PIECE:
+        if takes_steps(R, apart) and np.diff(starts).max() <= PIECE:
             conjugate.rows_by_steps(self.F, others, starts, z, c, q, A, STEPS, new)
             return new
         G, h = np.empty((len(q), R, R)), np.empty((len(q), R))
@@ -235,7 +235,7 @@ def _stack(factors: Sequence[Array | None], own: Array) -> Array:
     return np.concatenate([own if A is None else A for A in factors])
 
 
-def by_steps(R: int, ties: RowTerms) -> bool:
+def takes_steps(R: int, ties: RowTerms) -> bool:
     """Are rows of this rank moved towards their minimum by a few steps, instead of solved for exactly?"""
     return STEPS > 0 and R >= STEPS_FROM and not ties.bounded
 
@@ -244,7 +244,7 @@ def solve_rows(ties: RowTerms, G: Array, h: Array, part: slice, A: Array, out: A
     """Solve for the rows `part` of `out` (I, R), in place, from A (I, R). Normal equations of these rows alone:
     G (rows, R, R) and h (rows, R).
     """
-    if not by_steps(A.shape[1], ties):
+    if not takes_steps(A.shape[1], ties):
         solve_apart(ties, G, h, part, A, out, threads)
         return
     q, A, out = ties.diagonal[part], A[part], out[part]

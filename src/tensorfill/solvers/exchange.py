@@ -97,7 +97,7 @@ def _grow(rows: Rows, trials: Sequence[Array], pull: Array, c: Array) -> list[Ar
     for _ in range(GROWTH):
         for n in sorted(range(len(out)), key=lambda n: -len(out[n])):
             out[n] = _alone(rows, out, n, pull, c)
-        out = rows.balanced(out)
+        out = rows.balance(out)
     return out
 
 

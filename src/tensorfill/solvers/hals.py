@@ -45,7 +45,7 @@ class HALS(Solver):
         w /= problem.prior.sigma**2
         for n in range(len(problem.shape)):
             self._mode(rows, F, n, w, e)
-        swept = rows.balanced([F[rows.entries.part(n)] for n in range(len(problem.shape))])
+        swept = rows.balance([F[rows.entries.part(n)] for n in range(len(problem.shape))])
         new = [A.astype(problem.dtype) for A in swept]
         value = rows.objective(problem, new)
         if not value <= state.value:  # rounding at the very bottom: stay

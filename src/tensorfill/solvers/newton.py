@@ -148,7 +148,7 @@ class Sweeps:
             z, c = interleave(x - g / c, c)
             for n in range(len(A)):
                 A[n] = rows.solve(A, n, z, c, ROUGHLY)
-        return [a.astype(problem.dtype) for a in rows.balanced(A)]
+        return [a.astype(problem.dtype) for a in rows.balance(A)]
 
     def careful(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
         """Every mode once, the data term expanded anew before each; no step raises the objective."""
@@ -164,7 +164,7 @@ class Sweeps:
             step = damp_rows(problem, rows, n, A[n], D, x, dx)
             A[n] = A[n] + step[:, None] * D
             x = x + step[problem.observations.indices[:, n]] * dx
-        return [a.astype(problem.dtype) for a in rows.balanced(A)]
+        return [a.astype(problem.dtype) for a in rows.balance(A)]
 
 
 def sweeps_of(problem: Problem) -> Any:

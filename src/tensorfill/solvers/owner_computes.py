@@ -19,12 +19,12 @@ from tensorfill.blocks.base import Sized
 from tensorfill.blocks.placed import Placed
 from tensorfill.kernels.loops import gibbs
 from tensorfill.partitioned import Partitioned, place_factor
-from tensorfill.solvers.balance import even_scales, may_rescale
+from tensorfill.solvers.balance import balance_scales, may_rescale
 from tensorfill.solvers.blockpiece import PIECE, BlockPiece, Owned, Rule, solve_block, solve_rows
 from tensorfill.solvers.blockrows import BlockRows
 from tensorfill.solvers.curvature import FLAT, curvature
 from tensorfill.solvers.damping import damp_steps
-from tensorfill.solvers.rows import ties_of
+from tensorfill.solvers.rows import row_couplings
 from tensorfill.solvers.rowsystems import solve_tied
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
 from tensorfill.typing import Array
@@ -167,7 +167,7 @@ class KeptRows(BlockRows):
                 0.5 * (problem.ridge * a.squares() if n == main else np.einsum("ir,ir->r", a, self.ties[n].Q @ a))
                 for n, a in enumerate(A)
             ]
-            y = even_scales(np.array(q), np.zeros((len(A), len(q[0]))))
+            y = balance_scales(np.array(q), np.zeros((len(A), len(q[0]))))
         even = [(a * scale).astype(problem.dtype) for a, scale in zip(A, y, strict=True)]
         even[main] = even[main].secure()
         return even
@@ -186,7 +186,7 @@ def block_rows(problem: Partitioned) -> BlockRows:
     """The sweeps of this problem, made once."""
     if problem not in _BLOCK_ROWS:
         kind = KeptRows if problem.kept else BlockRows
-        _BLOCK_ROWS[problem] = kind(ties_of(problem), _flat(problem))
+        _BLOCK_ROWS[problem] = kind(row_couplings(problem), _flat(problem))
     return _BLOCK_ROWS[problem]
 
 

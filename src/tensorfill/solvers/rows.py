@@ -61,7 +61,7 @@ class Rows:
         """Normal equations of some rows of mode n without Q: G (rows, R, R), lower triangles, and h (rows, R)."""
         return self.entries.systems(F, np.empty((len(F), 0)), n, z, c, part)
 
-    def balanced(self, factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
+    def balance(self, factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
         """As the function `balance`, with the ties of this problem."""
         return balance(self.ties, factors, norms)
 
@@ -80,11 +80,11 @@ _ROWS: WeakKeyDictionary[Problem, Rows] = WeakKeyDictionary()
 def rows_of(problem: Problem) -> Rows:
     """The problem sorted along every mode, once."""
     if problem not in _ROWS:
-        _ROWS[problem] = Rows(entries(problem.observations), ties_of(problem))
+        _ROWS[problem] = Rows(entries(problem.observations), row_couplings(problem))
     return _ROWS[problem]
 
 
-def ties_of(problem: Problem) -> tuple[RowCoupling, ...]:
+def row_couplings(problem: Problem) -> tuple[RowCoupling, ...]:
     """The quadratic part of every mode's inter-element prior, and its bounds."""
     from scipy.sparse import csr_array
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tensorfill.problem import Problem
-from tensorfill.solvers.base import State, searched_enough
+from tensorfill.solvers.base import State, search_time_is_up
 from tensorfill.typing import Array
 
 Sweep = Callable[[Sequence[Array], float], list[Array]]  # factors and alpha -> factors one sweep later
@@ -45,7 +45,7 @@ def best_step(problem: Problem, sweep: Sweep, factors: Sequence[Array], G: Array
     values = {alpha: trial(alpha) for alpha in (low * SHARE**k for k in range(1, COMPARED + 1))}
     alpha = min(values, key=values.__getitem__)  # the largest of those that are equal
     value = values[alpha]
-    while alpha > 0 and not searched_enough() and not value < start:
+    while alpha > 0 and not search_time_is_up() and not value < start:
         alpha *= SHARE  # at the edge, one that fails may lie below one that works
         value = trial(alpha)
     return alpha
@@ -56,7 +56,7 @@ def _value_after_trial(problem: Problem, sweep: Sweep, factors: Sequence[Array],
     new = list(factors)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(TRIAL):
-            if searched_enough():
+            if search_time_is_up():
                 return np.inf
             new = sweep(new, alpha)
             if not all(np.isfinite(A).all() and A.any() for A in new):
