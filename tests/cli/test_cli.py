@@ -741,14 +741,3 @@ def test_the_bar_knows_where_a_method_ends(method):
     total = plan_iterations(method, {}, None)
     assert total is None or total >= 10
     assert plan_iterations(method, {}, 7) == 7
-
-
-@pytest.mark.parametrize(("name", "job"), [("complete", "job.Job"), ("demo", "demo.Demo")])
-def test_every_option_of_a_command_is_a_field_of_its_job(name, job):
-    import dataclasses
-    import importlib
-    import inspect
-
-    module, cls = job.split(".")
-    fields = {f.name for f in dataclasses.fields(getattr(importlib.import_module(f"tensorfill.cli.{module}"), cls))}
-    assert fields - {"command"} == set(inspect.signature(getattr(cli, name)).parameters) - {"context"}

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tensorfill.api import complete
 from tensorfill.cli.checks import check_effort, check_numbers
+from tensorfill.cli.options import DemoOptions
 from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.masks import random_entries
 from tensorfill.data.samples import photograph
@@ -21,18 +22,9 @@ from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError,
 
 
 @dataclass(frozen=True)
-class Demo:
+class Demo(DemoOptions):
     """What the user asked for."""
 
-    out: str = "out/demo.png"
-    missing: float = 80.0
-    effort: str = "normal"
-    seed: int = 0
-    report: str | None = None
-    max_iter: int | None = None
-    seconds: float | None = None
-    quiet: bool = False
-    as_json: bool = False
     command: str = "tensorfill demo"
 
     def run(self) -> int:

@@ -124,7 +124,7 @@ class TIFF(Format):
         if geotiff.is_map(data):
             try:
                 attempt_import("rasterio", "keeping where a map lies (GeoTIFF)", "geo")
-                return geotiff.read_map(replace(request, file=io.BytesIO(data)))
+                return geotiff.read_map(data, replace(request, file=io.BytesIO(data)))
             except ImportError as error:
                 note = f"{error}; without it the picture is read, but where it lies and what is nodata is not."
         loaded = self._picture(data, request)
@@ -147,7 +147,7 @@ class TIFF(Format):
         return _read_tifffile(data, request)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        if "geo" in like.extra:
+        if "map" in like.extra:
             sink.write(geotiff.write_map(array, like))
             return
         axes = like.extra.get("axes") or _guess(array.shape)
