@@ -39,7 +39,7 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
         if job.max_gap is not None and kind.whole:
             msg = f"{kind.title} holds whole numbers, and --max-gap leaves gaps; write .npy, .csv or .tif."
             raise FileError(msg)
-        check_free(job.out, store=kind.makes_store(loaded), special=True)
+        check_free(job.out, store=kind.store, special=True)
         if indices is not None:
             kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
         elif loaded.size <= TRIAL:
@@ -52,7 +52,7 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
             if kind.whole:
                 msg = f"{kind.title} holds whole numbers, and error bars are fractions; write .npy, .csv or .tif."
                 raise FileError(msg)
-            check_free(job.error_bars, store=kind.makes_store(loaded))
+            check_free(job.error_bars, store=kind.store)
     for other in (job.report, job.checkpoint):
         if other is not None:
             with naming(other, "write"):

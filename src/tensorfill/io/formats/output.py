@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -83,31 +85,35 @@ class Sink:
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
 
-def write_file(path: Path, write: Callable[[Any], None]) -> None:
-    """Have `write(sink)` fill a new file, then put it in the place of `path`."""
+def send(path: str | Path, write: Callable[[Any], None], *, packed: bool = False) -> None:
+    """Have `write(sink)` fill a new file, gzipped if `packed`, then put it in the place of `path`; or fill a device, or
+    standard output for "-", to which nothing is sent before all of it is made.
+    """
+
+    def fill(sink: Any) -> None:
+        if not packed:
+            write(sink)
+            return
+        with gzip.GzipFile("", "wb", 6, sink, mtime=0) as smaller:
+            write(smaller)
+
     target = Path(os.path.realpath(path))  # the file that a link points to is replaced, not the link
-    if _is_special(target):
+    special = target.exists() and not target.is_file() and not target.is_dir()
+    if str(path) == "-" or special:
         buffer = io.BytesIO()
-        write(buffer)
-        with open(target, "wb", buffering=0) as device:
-            _write_all(device, buffer.getbuffer())
+        fill(buffer)
+        with nullcontext(sys.stdout.buffer) if str(path) == "-" else open(target, "wb") as stream:
+            stream.write(buffer.getbuffer())
+            stream.flush()
         return
     check_place(target)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     with replacing(target) as file:
-        write(Sink(file))
+        fill(Sink(file))
     if mode is not None:
         os.chmod(target, mode)
     remember(target)
     _sync(target.parent)
-
-
-def write_stream(stream: IO[bytes], write: Callable[[Any], None]) -> None:
-    """The same into a pipe; nothing is sent before all of it is made."""
-    buffer = io.BytesIO()
-    write(buffer)
-    stream.write(buffer.getbuffer())
-    stream.flush()
 
 
 def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None:
@@ -167,15 +173,6 @@ def _take_place(new: Path, target: Path, old: Path) -> None:
         raise
 
 
-def _is_special(path: Path) -> bool:
-    """A device or a pipe, which must be written to, not replaced."""
-    try:
-        kind = path.stat().st_mode
-    except OSError:
-        return False
-    return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
-
-
 def check_place(target: Path, *, store: bool = False) -> None:
     """Refuse a place where nothing can be written; `store` says that a directory (Zarr) is to be."""
     if not target.parent.is_dir():
@@ -206,8 +203,3 @@ def _sync(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _write_all(device: Any, data: memoryview) -> None:
-    while data:
-        data = data[device.write(data) :]
