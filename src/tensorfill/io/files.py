@@ -27,7 +27,7 @@ from tensorfill.io.formats import Loaded as Loaded
 from tensorfill.io.formats import output
 from tensorfill.io.formats.base import Array, Request
 from tensorfill.io.formats.long import dim_names, guess_columns
-from tensorfill.io.formats.opening import choose_out, load, open_bytes
+from tensorfill.io.formats.opening import choose_out, load, opened
 from tensorfill.io.formats.opening import format_of as format_of
 from tensorfill.io.formats.opening import sniff as sniff
 from tensorfill.io.formats.output import naming
@@ -81,8 +81,8 @@ def columns_of(path: str | Path) -> dict[str, list[str]]:
     kind = format_of(path)
     if kind is None:
         return {}
-    with naming(path, "read"), open_bytes(path) as file:
-        return kind().columns(Request(file=file, path=Path(path)))
+    with naming(path, "read"), opened(path, kind) as (request, _):
+        return kind().columns(request)
 
 
 def long_columns(path: str | Path) -> tuple[list[str], str] | None:
