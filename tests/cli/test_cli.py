@@ -556,7 +556,7 @@ def test_interrupted_before_the_first_iteration(folder, capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tensorfill.cli.job.complete", interrupted)
+    monkeypatch.setattr("tensorfill.cli.progress.complete", interrupted)
     assert run("complete", *IN, "-o", "out.png") == 130
     assert capsys.readouterr().err == "tensorfill: interrupted before there was anything to write.\n"
     assert not Path("out.png").exists()

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorfill.api import complete
 from tensorfill.cli.checks import check_effort, check_numbers
 from tensorfill.cli.options import DemoOptions
 from tensorfill.cli.progress import Progress, plan_iterations
@@ -48,7 +47,7 @@ class Demo(DemoOptions):
             method = "auto" if self.effort == "normal" else f"auto-{self.effort}"
             total = plan_iterations(method, {}, self.max_iter)
             with Progress("completing a photograph", total, limit=self.seconds, show=not self.quiet) as progress:
-                done = self._fit(obs, progress)
+                done = progress.complete(obs, effort=self.effort, seed=self.seed, max_iter=self.max_iter)
             ratio = psnr(done.estimate, truth, mask)
             with naming(self.out, "write"), replacing(self.out) as file:
                 done.plot(truth=truth).savefig(file, format="png", dpi=160, bbox_inches="tight", pad_inches=0.08)
@@ -60,20 +59,6 @@ class Demo(DemoOptions):
                     write_report(done, self.report, command=self.command, truth=truth, title=title)
         self.tell(done, ratio)
         return INTERRUPTED if done.status is Status.INTERRUPTED else OK
-
-    def _fit(self, obs: object, progress: Progress) -> Completion:
-        try:
-            return complete(
-                obs,
-                effort=self.effort,
-                seed=self.seed,
-                callback=progress,
-                max_iter=self.max_iter,
-                seconds=self.seconds,
-            )
-        except KeyboardInterrupt as error:
-            msg = "interrupted before there was anything to write."
-            raise UserError(msg, INTERRUPTED) from error
 
     def tell(self, done: Completion, ratio: float) -> None:
         """Print the summary, also in a pipe, unless --quiet: this is what a demonstration is for."""

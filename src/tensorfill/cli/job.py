@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.api import complete, settings_of
+from tensorfill.api import settings_of
 from tensorfill.cli import blocks, mixed
 from tensorfill.cli.checks import (
     check_effort,
@@ -229,23 +229,9 @@ class Job(CompleteOptions):
 
     def fit(self, data: Any, name: str, iterations: int | None, **settings: Any) -> Completion:
         """The completion of `data`, called `name` in the progress bar, which expects so many iterations."""
+        own = ("method", "effort", "seed", "checkpoint", "resume", "max_iter")
         with Progress(f"completing {name}", iterations, limit=self.seconds, show=not self.quiet) as progress:
-            try:
-                return complete(
-                    data,
-                    method=self.method,
-                    effort=self.effort,
-                    seed=self.seed,
-                    callback=progress if progress.shown else None,
-                    checkpoint=self.checkpoint,
-                    resume=self.resume,
-                    max_iter=self.max_iter,
-                    seconds=self.seconds,
-                    **settings,
-                )
-            except KeyboardInterrupt as error:
-                sentence = "interrupted before there was anything to write."
-                raise UserError(sentence, INTERRUPTED) from error
+            return progress.complete(data, **{key: getattr(self, key) for key in own}, **settings)
 
     # --- after --------------------------------------------------------------------------------------------------
 
