@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tensorfill.data.memory import BudgetError
-from tensorfill.io.atomic import OLD, exchange, replacing, room_beside, sweep
+from tensorfill.io.atomic import OLD, exchange, refuse_obstacle, replacing, room_beside, sweep
 from tensorfill.io.formats.apart import remember
 from tensorfill.io.formats.base import Array, FileError, Format, Loaded
 from tensorfill.io.formats.opening import store_of
@@ -106,7 +106,6 @@ def send(path: str | Path, write: Callable[[Any], None], *, packed: bool = False
             stream.write(buffer.getbuffer())
             stream.flush()
         return
-    check_place(target)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     with replacing(target) as file:
         fill(Sink(file))
@@ -178,21 +177,14 @@ def check_place(target: Path, *, store: bool = False) -> None:
     if not target.parent.is_dir():
         msg = f"the directory {target.parent} does not exist."
         raise FileError(msg)
-    if target.is_dir() and not store:
-        msg = "it is a directory."
-        raise FileError(msg)
-    if store and target.is_dir() and any(target.iterdir()) and not _replaceable(target):
-        msg = "it is a directory that holds other files; name another."
-        raise FileError(msg)
-    if store and target.is_file():
+    if not store:
+        refuse_obstacle(target)
+    elif target.is_file():
         msg = "there is a file of that name, and a directory is to be written; name another."
         raise FileError(msg)
-
-
-def _replaceable(target: Path) -> bool:
-    """A Zarr store is a whole, and another may take its place; a directory of files is the user's."""
-    found = store_of(target)
-    return found is not None and found.name == "zarr"
+    elif target.is_dir() and any(target.iterdir()) and getattr(store_of(target), "name", "") != "zarr":
+        msg = "it is a directory that holds other files; name another."  # a Zarr store is a whole, and may be replaced
+        raise FileError(msg)
 
 
 def _sync(path: Path) -> None:
