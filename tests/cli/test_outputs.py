@@ -194,7 +194,7 @@ def test_names_that_a_format_has_no_room_for_are_refused_before_the_fit(folder, 
     rows = [f"{i},{j},{i + j}" for i in range(6) for j in range(5) if (i + j) % 4]
     with open("t.csv", "w") as file:
         file.write("x,y,km/h\n" + "\n".join(rows) + "\n")
-    monkeypatch.setattr("tensorfill.cli.job.complete", lambda *a, **k: pytest.fail("it came to the fit"))
+    monkeypatch.setattr("tensorfill.cli.progress.complete", lambda *a, **k: pytest.fail("it came to the fit"))
     assert run("complete", "t.csv", "--dims", "x,y", "--value", "km/h", "-o", f"out{ending}", *QUICK) == 1
     assert f"cannot write out{ending}: " in (said := capsys.readouterr().err)
     assert "no '/' in a name; got 'km/h'" in said
@@ -202,7 +202,7 @@ def test_names_that_a_format_has_no_room_for_are_refused_before_the_fit(folder, 
 
 
 def test_the_demonstration_keeps_to_it_too(folder, monkeypatch, capsys):
-    monkeypatch.setattr("tensorfill.cli.demo.complete", lambda *a, **k: pytest.fail("it came to the fit"))
+    monkeypatch.setattr("tensorfill.cli.progress.complete", lambda *a, **k: pytest.fail("it came to the fit"))
     assert run("demo", "-o", "a.png", "--report", "./a.png") == 2
     assert "name another file for one of them" in capsys.readouterr().err
     os.mkfifo("fifo.png")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.api import complete, settings_of
+from tensorfill.api import settings_of
 from tensorfill.cli import blocks, mixed
 from tensorfill.cli.checks import (
     check_effort,
@@ -21,6 +21,7 @@ from tensorfill.cli.checks import (
     number_or_text,
     prior_of,
 )
+from tensorfill.cli.options import CompleteOptions
 from tensorfill.cli.outputs import check_outputs, tell, write_report
 from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.fold import suggestion
@@ -43,44 +44,9 @@ LEVEL = 0.9  # of --error-bars
 
 
 @dataclass(frozen=True)
-class Job:
-    """What the user asked for; names as on the command line."""
+class Job(CompleteOptions):
+    """What the user asked for."""
 
-    source: str
-    out: str
-    mask: str | None = None
-    prior: str | None = None
-    model: str | None = None
-    rank: int | tuple[int, ...] | None = None
-    smooth: tuple[str, ...] = ()
-    texture: str | None = None
-    method: str = "auto"
-    effort: str = "normal"
-    seed: int = 0
-    report: str | None = None
-    error_bars: str | None = None
-    unrounded: bool = False
-    missing_value: str | None = None
-    dims: str | None = None
-    value: str | None = None
-    variable: str | None = None
-    alpha_missing: bool = False
-    format: str | None = None
-    at: str | None = None
-    fold: str | None = None
-    time: str | None = None
-    max_gap: int | None = None
-    fill_unseen: bool = False
-    horizon: int | None = None
-    max_memory: str | None = None
-    scheduler: str | None = None
-    save: str | None = None
-    checkpoint: str | None = None
-    resume: bool = False
-    max_iter: int | None = None
-    seconds: float | None = None
-    quiet: bool = False
-    as_json: bool = False
     command: str = ""
 
     def run(self) -> int:
@@ -263,23 +229,9 @@ class Job:
 
     def fit(self, data: Any, name: str, iterations: int | None, **settings: Any) -> Completion:
         """The completion of `data`, called `name` in the progress bar, which expects so many iterations."""
+        own = ("method", "effort", "seed", "checkpoint", "resume", "max_iter")
         with Progress(f"completing {name}", iterations, limit=self.seconds, show=not self.quiet) as progress:
-            try:
-                return complete(
-                    data,
-                    method=self.method,
-                    effort=self.effort,
-                    seed=self.seed,
-                    callback=progress if progress.shown else None,
-                    checkpoint=self.checkpoint,
-                    resume=self.resume,
-                    max_iter=self.max_iter,
-                    seconds=self.seconds,
-                    **settings,
-                )
-            except KeyboardInterrupt as error:
-                sentence = "interrupted before there was anything to write."
-                raise UserError(sentence, INTERRUPTED) from error
+            return progress.complete(data, **{key: getattr(self, key) for key in own}, **settings)
 
     # --- after --------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tensorfill.cli.options import ExtendOptions
 from tensorfill.cli.outputs import check_free, tell
 from tensorfill.data.observations import DataWarning
 from tensorfill.io.atomic import find_overwritten
@@ -46,13 +47,9 @@ def run(job: Job, table: MixedTable, settings: dict[str, Any]) -> int:
 
 
 @dataclass(frozen=True)
-class Extend:
+class Extend(ExtendOptions):
     """`tensorfill extend RUN.npz NEW -o OUT`."""
 
-    run_file: str
-    source: str
-    out: str
-    quiet: bool = False
     command: str = ""
 
     def run(self) -> int:

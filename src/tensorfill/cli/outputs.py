@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfill.data.observations import Observations
-from tensorfill.io.atomic import refuse_obstacle, sweep
-from tensorfill.io.files import FileError, Loaded
+from tensorfill.io.atomic import sweep
+from tensorfill.io.files import FileError, Format, Loaded
 from tensorfill.io.formats.opening import choose_out
 from tensorfill.io.formats.output import check_place, naming, try_out
 from tensorfill.result.completion import Completion
@@ -33,30 +33,31 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
         if job.out == "-" and not kind.streams:
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)
-        if job.unrounded and kind.whole:
-            msg = f"{kind.title} holds whole numbers, and --unrounded makes fractions; write .npy, .csv or .tif."
-            raise FileError(msg)
-        if job.max_gap is not None and kind.whole:
-            msg = f"{kind.title} holds whole numbers, and --max-gap leaves gaps; write .npy, .csv or .tif."
-            raise FileError(msg)
-        check_free(job.out, store=kind.makes_store(loaded), special=True)
+        if job.unrounded:
+            _refuse_whole(kind, "--unrounded makes fractions")
+        if job.max_gap is not None:
+            _refuse_whole(kind, "--max-gap leaves gaps")
+        check_free(job.out, store=kind.store, special=True)
         if indices is not None:
             kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
         elif loaded.size <= TRIAL:
-            dtype = loaded.dtype
             trial = loaded.restore(obs.dense(fill=float(np.median(obs.values)), dtype=np.float64))
-            try_out(kind, job.out, trial.astype(dtype, copy=False), loaded)
+            try_out(kind, job.out, trial.astype(loaded.dtype, copy=False), loaded)
     if job.error_bars is not None:
         with naming(job.error_bars, "write"):
             kind = choose_out(job.error_bars, loaded, None)
-            if kind.whole:
-                msg = f"{kind.title} holds whole numbers, and error bars are fractions; write .npy, .csv or .tif."
-                raise FileError(msg)
-            check_free(job.error_bars, store=kind.makes_store(loaded))
+            _refuse_whole(kind, "error bars are fractions")
+            check_free(job.error_bars, store=kind.store)
     for other in (job.report, job.checkpoint):
         if other is not None:
             with naming(other, "write"):
                 check_free(other)
+
+
+def _refuse_whole(kind: Format, why: str) -> None:
+    if kind.whole:
+        msg = f"{kind.title} holds whole numbers, and {why}; write .npy, .csv or .tif."
+        raise FileError(msg)
 
 
 def check_free(path: str, *, store: bool = False, special: bool = False) -> None:
@@ -64,8 +65,6 @@ def check_free(path: str, *, store: bool = False, special: bool = False) -> None
     target = Path(os.path.realpath(path))
     if special and (path == "-" or (target.exists() and not target.is_file() and not target.is_dir())):
         return
-    if not store:
-        refuse_obstacle(path)
     check_place(target, store=store)
     sweep(target)
     if not os.access(target.parent, os.W_OK):

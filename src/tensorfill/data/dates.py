@@ -16,20 +16,7 @@ from numpy.typing import NDArray
 
 Moments = NDArray[np.datetime64]
 
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 WORD = re.compile(r"([^\W\d_]{3,9})(\.?)")
 ZONE = re.compile(r"(?<=:\d\d)(\.\d+)?\s*(?:Z|UTC|[+-]\d\d:?\d\d)$")
 QUARTER = re.compile(r"(\d{4})[ -]?Q([1-4])|Q([1-4])[ /-](\d{4})")

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import replace
 from typing import IO, Any
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.arrays import choose
-from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.objects import Rows, load_table, rows_of, table_of
+from tensorfill.io.formats.base import FORMATS, FileError, Loaded, Request
+from tensorfill.io.formats.tables import Cells, Sheet, Table, read_cells
 from tensorfill.io.optional import attempt_import
 
 CELL = 50  # bytes of memory for each byte of a sheet, unpacked: a cell is an object of several hundred bytes
 
 
 @FORMATS.register("xlsx")
-class XLSX(Format):
+class XLSX(Table):
     """Excel workbooks."""
 
     title = "an Excel workbook"
     description = "a sheet by name (--variable) as a table like csv; other sheets and formats kept; needs openpyxl"
     endings = (".xlsx", ".xlsm")
     magic = (b"PK\x03\x04",)
+    cells = "values"
     options = frozenset({"value", "variable", "missing_value"})
 
     @classmethod
@@ -39,17 +41,37 @@ class XLSX(Format):
         filled = {s.title: f"({s.max_row} x {s.max_column})" for s in book.worksheets if s.max_row * s.max_column > 1}
         name = choose(filled, request.variable)
         rows, corner = _rows(book[name])
-        extra = {"book": data, "sheet": name, "corner": corner, "name": name, "cells": rows}
-        return load_table("xlsx", rows, request, extra)
+        extra = {"book": data, "page": name, "corner": corner, "name": name, "cells": rows}
+        return replace(read_cells(rows, request, extra), format="xlsx")
 
-    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        _write(sink, table_of(array, like), like)
+    def send(self, sink: IO[bytes], sheet: Sheet, like: Loaded) -> None:
+        openpyxl = attempt_import("openpyxl", "writing Excel", "excel")
+        if like.format == "xlsx":
+            book = openpyxl.load_workbook(io.BytesIO(like.extra["book"]), keep_links=False)
+            page, (top, left), before = book[like.extra["page"]], like.extra["corner"], like.extra["cells"]
+        else:
+            book = openpyxl.Workbook()
+            page, (top, left), before = book.active, (0, 0), []
+        for k, row in enumerate(sheet.values()):
+            for n, value in enumerate(row):
+                if k < len(before) and type(before[k][n]) is type(value) and before[k][n] == value:
+                    continue  # a formula whose value was read stays one
+                place = page.cell(top + k + 1, left + n + 1)
+                place.value = value
+                if isinstance(value, str):
+                    place.data_type = "s"  # also what starts like a formula
+                if isinstance(value, float):
+                    place._value = repr(value)  # else openpyxl writes 16 digits, and some numbers need 17
+        out = io.BytesIO()
+        try:
+            book.save(out)
+        except (ValueError, TypeError) as error:
+            msg = f"Excel cannot hold these values ({error}); write .csv or .parquet instead."
+            raise FileError(msg) from error
+        sink.write(out.getbuffer())
 
-    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        _write(sink, rows_of(indices, values, like), like)
 
-
-def _rows(sheet: Any) -> tuple[Rows, tuple[int, int]]:
+def _rows(sheet: Any) -> tuple[Cells, tuple[int, int]]:
     """The table in a sheet: what lies between its first and last cells with something in them, and where it starts."""
     ask(300 * sheet.max_row * sheet.max_column, f"a sheet of {sheet.max_row} x {sheet.max_column} cells")
     cells = [list(row) for row in sheet.iter_rows(values_only=True)]
@@ -64,35 +86,3 @@ def _rows(sheet: Any) -> tuple[Rows, tuple[int, int]]:
             msg += "value. Unmerge them, and name what each row and column is."
             raise FileError(msg)
     return [cells[k][across[0] : across[-1] + 1] for k in range(down[0], down[-1] + 1)], (down[0], across[0])
-
-
-def _write(sink: IO[bytes], rows: Any, like: Loaded) -> None:
-    openpyxl = attempt_import("openpyxl", "writing Excel", "excel")
-    if like.format == "xlsx":
-        book = openpyxl.load_workbook(io.BytesIO(like.extra["book"]), keep_links=False)
-        sheet, (top, left) = book[like.extra["sheet"]], like.extra["corner"]
-    else:
-        book = openpyxl.Workbook()
-        sheet, (top, left) = book.active, (0, 0)
-    before = like.extra["cells"] if like.format == "xlsx" else []
-    for k, row in enumerate(rows):
-        for n, value in enumerate(row):
-            if k < len(before) and _same(before[k][n], value):
-                continue  # a formula whose value was read stays one
-            place = sheet.cell(top + k + 1, left + n + 1)
-            place.value = value
-            if isinstance(value, str):
-                place.data_type = "s"  # also what starts like a formula
-            if isinstance(value, float):
-                place._value = repr(value)  # else openpyxl writes 16 digits, and some numbers need 17
-    out = io.BytesIO()
-    try:
-        book.save(out)
-    except (ValueError, TypeError) as error:
-        msg = f"Excel cannot hold these values ({error}); write .csv or .parquet instead."
-        raise FileError(msg) from error
-    sink.write(out.getbuffer())
-
-
-def _same(one: Any, two: Any) -> bool:
-    return type(one) is type(two) and bool(one == two)
