@@ -6,14 +6,14 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfill.data.observations import Observations
-from tensorfill.io.atomic import refuse_obstacle, sweep
+from tensorfill.io.atomic import refuse_foreign, refuse_obstacle, sweep
 from tensorfill.io.files import FileError, Loaded
 from tensorfill.io.formats.opening import choose_out
 from tensorfill.io.formats.output import check_place, naming, try_out
@@ -53,10 +53,15 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
                 msg = f"{kind.title} holds whole numbers, and error bars are fractions; write .npy, .csv or .tif."
                 raise FileError(msg)
             check_free(job.error_bars, store=kind.makes_store(loaded))
-    for other in (job.report, job.checkpoint):
-        if other is not None:
-            with naming(other, "write"):
-                check_free(other)
+
+
+def check_beside(files: Mapping[str, str | None]) -> None:
+    """Refuse places, {what is to be written there: path}, where it cannot be, or that hold something else."""
+    for what, path in files.items():
+        if path is not None:
+            with naming(path, "write"):
+                check_free(path)
+            refuse_foreign(path, what)
 
 
 def check_free(path: str, *, store: bool = False, special: bool = False) -> None:

@@ -26,7 +26,7 @@ from tensorfill.data.sources import (
     root,
 )
 from tensorfill.data.units import Units
-from tensorfill.io.atomic import check_path, replacing
+from tensorfill.io.atomic import check_path, refuse_foreign, refuse_obstacle, replacing
 from tensorfill.io.encoding import TableEncoder
 from tensorfill.io.formats.arrays import read_archive
 from tensorfill.numerical.base import NumericalPrior
@@ -44,7 +44,8 @@ READS = (2, 3, 4)  # 2 knew CP models alone; until 3 the weights of a blend were
 
 def save(done: Completion, path: str | Path) -> None:
     """Write `done` to `path`."""
-    check_path(path)
+    refuse_obstacle(path)
+    refuse_foreign(path, "saved run")
     obs = done.observations
     arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
     if obs.weights is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from typing import IO, Any
 
 from tensorfill.data.memory import ask
@@ -30,23 +31,27 @@ class XLSX(Format):
         return super().begins(head) and (b"[Content_Types].xml" in head or b"xl/" in head or b"docProps/" in head)
 
     def read(self, request: Request) -> Loaded:
-        openpyxl = attempt_import("openpyxl", "reading Excel", "excel")
-        data = request.bytes()
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            sheets = sum(entry.file_size for entry in archive.infolist() if "sheet" in entry.filename.lower())
-            ask(CELL * sheets + sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
-        book = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
-        filled = {s.title: f"({s.max_row} x {s.max_column})" for s in book.worksheets if s.max_row * s.max_column > 1}
-        name = choose(filled, request.variable)
-        rows, corner = _rows(book[name])
-        extra = {"book": data, "sheet": name, "corner": corner, "name": name, "cells": rows}
-        return load_table("xlsx", rows, request, extra)
+        extra = read_sheet(request.bytes(), request.variable)
+        return load_table("xlsx", extra["cells"], request, extra)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        _write(sink, table_of(array, like), like)
+        write_sheet(sink, table_of(array, like), like.extra if like.format == "xlsx" else {})
 
     def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        _write(sink, rows_of(indices, values, like), like)
+        write_sheet(sink, rows_of(indices, values, like), like.extra if like.format == "xlsx" else {})
+
+
+def read_sheet(data: bytes, name: str | None = None) -> dict[str, Any]:
+    """The cells of a sheet of a workbook, and what `write_sheet` needs to write it back into its book."""
+    openpyxl = attempt_import("openpyxl", "reading Excel", "excel")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = sum(entry.file_size for entry in archive.infolist() if "sheet" in entry.filename.lower())
+        ask(CELL * sheets + sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
+    book = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
+    filled = {s.title: f"({s.max_row} x {s.max_column})" for s in book.worksheets if s.max_row * s.max_column > 1}
+    name = choose(filled, name)
+    rows, corner = _rows(book[name])
+    return {"book": data, "sheet": name, "corner": corner, "name": name, "cells": rows}
 
 
 def _rows(sheet: Any) -> tuple[Rows, tuple[int, int]]:
@@ -66,15 +71,16 @@ def _rows(sheet: Any) -> tuple[Rows, tuple[int, int]]:
     return [cells[k][across[0] : across[-1] + 1] for k in range(down[0], down[-1] + 1)], (down[0], across[0])
 
 
-def _write(sink: IO[bytes], rows: Any, like: Loaded) -> None:
+def write_sheet(sink: IO[bytes], rows: Any, own: Mapping[str, Any]) -> None:
+    """Write rows into a new workbook, or into the one that `read_sheet` read: text is never a formula."""
     openpyxl = attempt_import("openpyxl", "writing Excel", "excel")
-    if like.format == "xlsx":
-        book = openpyxl.load_workbook(io.BytesIO(like.extra["book"]), keep_links=False)
-        sheet, (top, left) = book[like.extra["sheet"]], like.extra["corner"]
+    if own:
+        book = openpyxl.load_workbook(io.BytesIO(own["book"]), keep_links=False)
+        sheet, (top, left) = book[own["sheet"]], own["corner"]
     else:
         book = openpyxl.Workbook()
         sheet, (top, left) = book.active, (0, 0)
-    before = like.extra["cells"] if like.format == "xlsx" else []
+    before = own.get("cells", [])
     for k, row in enumerate(rows):
         for n, value in enumerate(row):
             if k < len(before) and _same(before[k][n], value):
