@@ -77,6 +77,28 @@ def test_a_file_that_appears_in_the_checkpoints_place_stays(folder):
     assert (folder / "c.npz").read_text() == "Dear diary"
 
 
+@pytest.mark.parametrize("name", ["diary.txt", "other.npz", "link"])
+def test_no_saved_run_and_no_report_takes_the_place_of_another_file(folder, name, capsys):
+    """`done.save("table.csv")` replaced the table."""
+    (folder / "diary.txt").write_text("Dear diary")
+    np.savez("other.npz", results=np.ones(4))
+    os.symlink("diary.txt", "link")
+    before = files(folder)
+    done = tfl.complete(np.load("in.npy"), mask=np.load("mask.npy"), method="halrtc", max_iter=2)
+    for what, write in {"saved run": done.save, "report": done.report}.items():
+        with pytest.raises(ValueError, match=f"{what} {name} is a file that is not a {what}.*Name another"):
+            write(name)
+    for option, what in {"--save": "saved run", "--report": "report"}.items():
+        assert run("complete", "in.npy", "--mask", "mask.npy", "-o", "o.npy", option, name, *QUICK) == 1
+        assert capsys.readouterr().err.startswith(f"tensorfill: {what} {name} is a file that is not a {what}")
+    assert run("demo", "-o", name, "--max-iter", "1") == 1
+    assert "picture" in capsys.readouterr().err
+    assert files(folder) == before
+    for _ in range(2):  # but its own
+        done.save("run.npz")
+        done.report("r.html")
+
+
 def test_an_empty_file_and_a_former_checkpoint_may_become_a_checkpoint(folder):
     (folder / "c.npz").touch()
     T = np.where(np.load("mask.npy"), np.load("in.npy"), np.nan)

@@ -124,11 +124,11 @@ def test_nothing_a_user_typed_becomes_markup(results, tmp_path):
 
 
 def test_a_failed_report_leaves_the_old_one(results, tmp_path, monkeypatch):
-    (tmp_path / "r.html").write_text("old")
+    (tmp_path / "r.html").write_text("<!doctype html>tensorfill")
     monkeypatch.setattr("tensorfill.show.report._factors", None)
     with pytest.raises(TypeError):
         write_report(results["slices"][0], tmp_path / "r.html")
-    assert (tmp_path / "r.html").read_text() == "old"
+    assert (tmp_path / "r.html").read_text() == "<!doctype html>tensorfill"
 
 
 # --- in a browser -------------------------------------------------------------------------------------------------

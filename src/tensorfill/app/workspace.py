@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ class Workspace:
     def open(self, path: str, folder: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Read the file and describe it; without options, guess the columns of a long table."""
         self.path, self.folder = Path(path), Path(folder)
+        tempfile.tempdir = folder  # what is tried out is removed with the file, also where this process is killed
         options = Options.of(given or {})
         with noting(FileWarning, DataWarning) as notes:
             loaded, options = self._read_guessing() if given is None else (read(path, **options.reading), options)

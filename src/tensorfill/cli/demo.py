@@ -8,10 +8,11 @@ from pathlib import Path
 
 from tensorfill.cli.checks import check_effort, check_numbers
 from tensorfill.cli.options import DemoOptions
+from tensorfill.cli.outputs import check_beside
 from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.masks import random_entries
 from tensorfill.data.samples import photograph
-from tensorfill.io.atomic import find_overwritten, refuse_obstacle, replacing
+from tensorfill.io.atomic import find_overwritten, replacing
 from tensorfill.io.formats.output import naming
 from tensorfill.io.observe import observe
 from tensorfill.result.completion import Completion
@@ -38,11 +39,10 @@ class Demo(DemoOptions):
         truth = photograph()
         mask = random_entries(truth.shape, self.missing / 100, self.seed)
         with as_user_error(BAD_DATA):
-            for path in (self.out, self.report):
-                if path is not None:
-                    with naming(path, "write"):
-                        refuse_obstacle(path)
-                        Path(path).parent.mkdir(parents=True, exist_ok=True)
+            for path in filter(None, (self.out, self.report)):
+                with naming(path, "write"):
+                    Path(path).parent.mkdir(parents=True, exist_ok=True)
+            check_beside({"picture": self.out, "report": self.report})
             obs = observe(truth, mask, dims=("row", "column", "channel"))
             method = "auto" if self.effort == "normal" else f"auto-{self.effort}"
             total = plan_iterations(method, {}, self.max_iter)

@@ -22,14 +22,14 @@ from tensorfill.cli.checks import (
     prior_of,
 )
 from tensorfill.cli.options import CompleteOptions
-from tensorfill.cli.outputs import check_outputs, tell, write_report
+from tensorfill.cli.outputs import check_beside, check_outputs, tell, write_report
 from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.fold import suggestion
 from tensorfill.data.memory import limit_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import sentinels, warn_of_sentinels
-from tensorfill.io.atomic import find_overwritten, obstacle
-from tensorfill.io.checkpoint import CheckpointWarning, refuse_foreign
+from tensorfill.io.atomic import find_overwritten
+from tensorfill.io.checkpoint import CheckpointWarning
 from tensorfill.io.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
 from tensorfill.io.formats.opening import choose_out
 from tensorfill.io.formats.output import naming
@@ -149,9 +149,8 @@ class Job(CompleteOptions):
         inputs = {"the input": self.source, "the mask": self.mask, "the list of --at": self.at}
         if clash := find_overwritten({**outputs, "--checkpoint": self.checkpoint}, inputs):
             raise UserError(clash, BAD_USAGE)
-        if self.checkpoint is not None and not obstacle(self.checkpoint):
-            with as_user_error(BAD_DATA):
-                refuse_foreign(self.checkpoint)
+        with as_user_error(BAD_DATA):
+            check_beside({"checkpoint": self.checkpoint, "saved run": self.save, "report": self.report})
 
     def _check_streams(self) -> None:
         if self.out == "-" and self.as_json:

@@ -6,14 +6,14 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfill.data.observations import Observations
-from tensorfill.io.atomic import sweep
+from tensorfill.io.atomic import refuse_foreign, sweep
 from tensorfill.io.files import FileError, Format, Loaded
 from tensorfill.io.formats.opening import choose_out
 from tensorfill.io.formats.output import check_place, naming, try_out
@@ -48,10 +48,15 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
             kind = choose_out(job.error_bars, loaded, None)
             _refuse_whole(kind, "error bars are fractions")
             check_free(job.error_bars, store=kind.store)
-    for other in (job.report, job.checkpoint):
-        if other is not None:
-            with naming(other, "write"):
-                check_free(other)
+
+
+def check_beside(files: Mapping[str, str | None]) -> None:
+    """Refuse places, {what is to be written there: path}, where it cannot be, or that hold something else."""
+    for what, path in files.items():
+        if path is not None:
+            with naming(path, "write"):
+                check_free(path)
+            refuse_foreign(path, what)
 
 
 def _refuse_whole(kind: Format, why: str) -> None:

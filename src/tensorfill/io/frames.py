@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -98,6 +99,9 @@ def frame_numbers(frame: Any, mask: Any, weights: Any, dims: Sequence[str] | Non
     return replace(made, source=MatrixSource(frame, made.source))
 
 
+CODE = re.compile(r"\s*0\d+\s*")  # 007 is a name, and so is 7 beside it
+
+
 def _encode(data: Any, others: Sequence[int], dims: Sequence[str] | None) -> Observations | None:
     """From a table with categories, yes and no, or dates that can be learnt; None where there are none, or where rows
     are moments, and such columns are remarks beside series.
@@ -131,6 +135,8 @@ def _is_text(column: Any) -> bool:
     known = column.dropna()
     if not all(isinstance(x, str) for x in known.unique()):
         return False
+    if any(CODE.fullmatch(x) for x in known.unique()):
+        return True
     words = sum(count for x, count in known.value_counts().items() if not _is_number(x))
     # one word among numbers is a mistake to report; drives "4", "f" and "r", again and again, are three kinds
     repeats = PER_LEVEL * known.nunique() <= len(known)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tensorfill.data.observations import DataWarning
 from tensorfill.data.sources import EncodedSource
 from tensorfill.io.atomic import replacing
+from tensorfill.io.formats.cells import text_of
+from tensorfill.io.formats.xlsx import read_sheet, write_sheet
+from tensorfill.io.frames import CODE
 from tensorfill.io.observe import observe
 
 TEXT, OTHER = (".csv", ".tsv"), (".xlsx", ".parquet", ".feather")
@@ -23,11 +28,14 @@ ISO = r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2})?)?"  # dates in text that are tak
 
 @dataclass(frozen=True, eq=False)
 class MixedTable:
-    """A table of a file. `texts` are its cells as they are written, None where the file has types of its own."""
+    """A table of a file. `texts` are its cells as they are written, None where the file has types of its own; `sheet`
+    is what was read of a workbook.
+    """
 
     frame: Any
     texts: Any = None
     delimiter: str = ","
+    sheet: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str) -> MixedTable:
@@ -38,8 +46,11 @@ class MixedTable:
         if ending not in OTHER:
             msg = f"a table must end in {', '.join((*TEXT, *OTHER))}; got {path!r}."
             raise ValueError(msg)
-        readers = {".xlsx": pd.read_excel, ".parquet": pd.read_parquet, ".feather": pd.read_feather}
-        return cls(readers[ending](path))
+        if ending == ".xlsx":
+            sheet = read_sheet(Path(path).read_bytes())
+            head, *rows = sheet["cells"]
+            return cls(pd.DataFrame(rows, columns=[*map(text_of, head)]).apply(_cast_cells), sheet=sheet)
+        return cls((pd.read_parquet if ending == ".parquet" else pd.read_feather)(path))
 
     @classmethod
     def find(cls, path: str) -> MixedTable | None:
@@ -70,9 +81,18 @@ class MixedTable:
                 delimiter = "\t" if ending == ".tsv" else self.delimiter
                 text = self._texts(filled).to_csv(index=False, sep=delimiter, quoting=csv.QUOTE_MINIMAL)
                 file.write(text.encode())
+            elif ending == ".xlsx":
+                write_sheet(file, self._cells(filled), self.sheet)
             else:
-                writers = {".xlsx": filled.to_excel, ".parquet": filled.to_parquet}
-                writers.get(ending, filled.to_feather)(file, **({} if ending == ".feather" else {"index": False}))
+                filled.to_parquet(file, index=False) if ending == ".parquet" else filled.to_feather(file)
+
+    def _cells(self, filled: Any) -> Iterator[list[Any]]:
+        """The rows of a sheet, header first; known cells as they were read."""
+        yield list(filled.columns)
+        known, old = self.frame.notna().to_numpy(), self.sheet.get("cells")
+        new = filled.astype(object).where(filled.notna(), None).to_numpy()
+        for k, row in enumerate(new):
+            yield [old[k + 1][n] if old and known[k, n] else _as_cell(x) for n, x in enumerate(row)]
 
     def _texts(self, filled: Any) -> Any:
         """The cells as they were, and what was filled as its column writes numbers and dates."""
@@ -86,13 +106,32 @@ class MixedTable:
         return out
 
 
+def _cast_cells(column: Any) -> Any:
+    """A column of a sheet: the text in it as `_cast` has it."""
+    if column.dtype.kind != "O" and not isinstance(column.dtype, pd.StringDtype):
+        return column
+    texts = column.map(lambda x: isinstance(x, str))
+    if not (texts | column.isna()).all():  # numbers and text
+        return column
+    return _cast(column.where(texts, ""))
+
+
+def _as_cell(value: Any) -> Any:
+    """A value of a column as Excel has it."""
+    if isinstance(value, pd.Timestamp):
+        return value.to_pydatetime()
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _cast(texts: Any) -> Any:
-    """A column of texts as numbers or dates where all of them are, else as texts; None or NaN = missing."""
+    """A column of texts as numbers or dates where all of them are, else as texts; None or NaN = missing. Numbers that
+    begin with 0, such as 007, are names.
+    """
     known = ~texts.str.strip().isin(MISSING)
     if not known.any():
         return texts.where(known).astype(float)
     numbers = pd.to_numeric(texts.where(known), errors="coerce")
-    if numbers.notna().sum() == known.sum():
+    if numbers.notna().sum() == known.sum() and not texts.str.fullmatch(CODE).any():
         return numbers
     if texts[known].str.fullmatch(ISO).all():
         return pd.to_datetime(texts.where(known), errors="coerce", format="ISO8601")

@@ -291,7 +291,7 @@ class Completion(Exports):
     # --- disk ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write to `path` (npz, no pickle), replacing what is there in one move."""
+        """Write to `path` (npz, no pickle), replacing in one move a run that was saved there."""
         save(self, path)
 
     @staticmethod

@@ -25,7 +25,7 @@ from tensorfill.data.sources import (
     root,
 )
 from tensorfill.data.units import Units
-from tensorfill.io.atomic import check_path, replacing
+from tensorfill.io.atomic import check_path, refuse_foreign, refuse_obstacle, replacing
 from tensorfill.io.encoding import TableEncoder
 from tensorfill.io.formats.arrays import read_archive
 from tensorfill.numerical.base import NumericalPrior
@@ -42,7 +42,8 @@ FORMAT = 4  # of the files; raised when what is in them changes
 
 def save(done: Completion, path: str | Path) -> None:
     """Write `done` to `path`."""
-    check_path(path)
+    refuse_obstacle(path)
+    refuse_foreign(path, "saved run")
     obs = done.observations
     arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
     if obs.weights is not None:

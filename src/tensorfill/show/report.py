@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.io.atomic import replacing
+from tensorfill.io.atomic import refuse_foreign, refuse_obstacle, replacing
 from tensorfill.show import html, plots, summary, view
 from tensorfill.show.card import png_uri
 from tensorfill.show.convergence import convergence
@@ -49,6 +49,8 @@ def write_report(
     labels : {dimension name: labels along it}, instead of those that the data carry
     notes : sentences to show beside the result
     """
+    refuse_obstacle(path)
+    refuse_foreign(path, "report")
     known = None if truth is None else view.truth_of(done, truth)
     marks = labels_of(done.observations, labels)
     text = page(done, command=command, truth=known, title=title, labels=marks, notes=notes)

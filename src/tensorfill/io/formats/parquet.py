@@ -171,7 +171,7 @@ def _numbers(column: Any) -> tuple[Array, np.dtype[Any]]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
+        column = column.cast(pa.string()).cast(pa.float64())  # at once, 3.30 becomes 3.3000000000000003
     dtype = np.dtype(column.type.to_pandas_dtype())
     if column.null_count == 0:
         return column.to_numpy().astype(dtype, copy=False), dtype

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import IO, Any
 
@@ -32,43 +33,24 @@ class XLSX(Table):
         return super().begins(head) and (b"[Content_Types].xml" in head or b"xl/" in head or b"docProps/" in head)
 
     def read(self, request: Request) -> Loaded:
-        openpyxl = attempt_import("openpyxl", "reading Excel", "excel")
-        data = request.bytes()
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            sheets = sum(entry.file_size for entry in archive.infolist() if "sheet" in entry.filename.lower())
-            ask(CELL * sheets + sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
-        book = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
-        filled = {s.title: f"({s.max_row} x {s.max_column})" for s in book.worksheets if s.max_row * s.max_column > 1}
-        name = choose(filled, request.variable)
-        rows, corner = _rows(book[name])
-        extra = {"book": data, "page": name, "corner": corner, "name": name, "cells": rows}
-        return replace(read_cells(rows, request, extra), format="xlsx")
+        extra = read_sheet(request.bytes(), request.variable)
+        return replace(read_cells(extra["cells"], request, extra), format="xlsx")
 
     def send(self, sink: IO[bytes], sheet: Sheet, like: Loaded) -> None:
-        openpyxl = attempt_import("openpyxl", "writing Excel", "excel")
-        if like.format == "xlsx":
-            book = openpyxl.load_workbook(io.BytesIO(like.extra["book"]), keep_links=False)
-            page, (top, left), before = book[like.extra["page"]], like.extra["corner"], like.extra["cells"]
-        else:
-            book = openpyxl.Workbook()
-            page, (top, left), before = book.active, (0, 0), []
-        for k, row in enumerate(sheet.values()):
-            for n, value in enumerate(row):
-                if k < len(before) and type(before[k][n]) is type(value) and before[k][n] == value:
-                    continue  # a formula whose value was read stays one
-                place = page.cell(top + k + 1, left + n + 1)
-                place.value = value
-                if isinstance(value, str):
-                    place.data_type = "s"  # also what starts like a formula
-                if isinstance(value, float):
-                    place._value = repr(value)  # else openpyxl writes 16 digits, and some numbers need 17
-        out = io.BytesIO()
-        try:
-            book.save(out)
-        except (ValueError, TypeError) as error:
-            msg = f"Excel cannot hold these values ({error}); write .csv or .parquet instead."
-            raise FileError(msg) from error
-        sink.write(out.getbuffer())
+        write_sheet(sink, sheet.values(), like.extra if like.format == "xlsx" else {})
+
+
+def read_sheet(data: bytes, name: str | None = None) -> dict[str, Any]:
+    """The cells of a sheet of a workbook, and what `write_sheet` needs to write it back into its book."""
+    openpyxl = attempt_import("openpyxl", "reading Excel", "excel")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = sum(entry.file_size for entry in archive.infolist() if "sheet" in entry.filename.lower())
+        ask(CELL * sheets + sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
+    book = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
+    filled = {s.title: f"({s.max_row} x {s.max_column})" for s in book.worksheets if s.max_row * s.max_column > 1}
+    name = choose(filled, name)
+    rows, corner = _rows(book[name])
+    return {"book": data, "page": name, "corner": corner, "name": name, "cells": rows}
 
 
 def _rows(sheet: Any) -> tuple[Cells, tuple[int, int]]:
@@ -86,3 +68,36 @@ def _rows(sheet: Any) -> tuple[Cells, tuple[int, int]]:
             msg += "value. Unmerge them, and name what each row and column is."
             raise FileError(msg)
     return [cells[k][across[0] : across[-1] + 1] for k in range(down[0], down[-1] + 1)], (down[0], across[0])
+
+
+def write_sheet(sink: IO[bytes], rows: Any, own: Mapping[str, Any]) -> None:
+    """Write rows into a new workbook, or into the one that `read_sheet` read: text is never a formula."""
+    openpyxl = attempt_import("openpyxl", "writing Excel", "excel")
+    if own:
+        book = openpyxl.load_workbook(io.BytesIO(own["book"]), keep_links=False)
+        sheet, (top, left) = book[own["page"]], own["corner"]
+    else:
+        book = openpyxl.Workbook()
+        sheet, (top, left) = book.active, (0, 0)
+    before = own.get("cells", [])
+    for k, row in enumerate(rows):
+        for n, value in enumerate(row):
+            if k < len(before) and _same(before[k][n], value):
+                continue  # a formula whose value was read stays one
+            place = sheet.cell(top + k + 1, left + n + 1)
+            place.value = value
+            if isinstance(value, str):
+                place.data_type = "s"  # also what starts like a formula
+            if isinstance(value, float):
+                place._value = repr(value)  # else openpyxl writes 16 digits, and some numbers need 17
+    out = io.BytesIO()
+    try:
+        book.save(out)
+    except (ValueError, TypeError) as error:
+        msg = f"Excel cannot hold these values ({error}); write .csv or .parquet instead."
+        raise FileError(msg) from error
+    sink.write(out.getbuffer())
+
+
+def _same(one: Any, two: Any) -> bool:
+    return type(one) is type(two) and bool(one == two)
