@@ -152,35 +152,3 @@ def paper(
         ),
     )
     console.end(report, [page])
-
-
-def sptc_study(
-    images: Images,
-    out: Out = "out/sptc-study",
-    names: Annotated[str, typer.Option(metavar="a,b", help="Which pictures of the folder, by name.")] = "house,tree",
-    rates: Rates = "60,80,95",
-    seeds: Seeds = "0,1",
-    only: Annotated[
-        str | None, typer.Option(metavar="a,b", help="Vary only these: start, alpha, rho, epsilon, order.")
-    ] = None,
-    iterations: Annotated[
-        int, typer.Option(metavar="K", min=1, help="Iterations of each run, which is scored on its way.")
-    ] = 2000,
-    again: Again = False,
-) -> None:
-    """The method sptc with one thing changed at a time, and its distance to print: OUT/sptc_study.csv, sptc_study.md.
-
-    A run that is in the CSV is not run again.
-    """
-    from tensorfill_benchmarks import console
-    from tensorfill_benchmarks.sptc_study import csv_file, run, summary
-
-    at, each = console.numbers("--rates", rates, float), console.numbers("--seeds", seeds, int)
-    asked, some = console.words(names), console.words(only)
-    report = console.carry_out(
-        "sptc-study",
-        out,
-        lambda bar: run(images, out, asked, at, each, some, bar, iterations=iterations, again=again),
-    )
-    console.show("Algorithm 3, one thing changed at a time", *summary(csv_file(out).rows()))
-    console.end(report, [f"{out}/sptc_study.{ending}" for ending in ("csv", "md")])
