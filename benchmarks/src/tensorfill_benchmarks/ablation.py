@@ -85,6 +85,7 @@ def run(
     progress: Watcher | None = None,
     *,
     limit: int | None = None,
+    observed: str | Path | None = None,
     again: bool = False,
 ) -> tuple[Report, list[Table]]:
     """Run what OUT/ablation.csv does not have, write ablation.md, and return its tables.
@@ -93,12 +94,13 @@ def run(
     ----------
     names : which pictures; None for house and tree, or the first two where those are missing
     limit : iterations of every run; None for each method's own
+    observed : folder of incomplete pictures, as in Table 1; None to draw masks
     """
     check_numbers(rates, seeds)
     if names is None:
         found = list(find(images))
         names = [n for n in USUAL if n in found] or found[:2]
-    pictures = choose(images, names)
+    pictures = choose(images, names, observed)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     remember(folder, pictures)

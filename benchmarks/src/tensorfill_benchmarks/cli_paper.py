@@ -43,18 +43,19 @@ def table1(
 def figures(
     images: Images,
     out: Out = "out/figures",
-    only: Annotated[str | None, typer.Option(metavar="a,b", help="Only these: fig2, fig3, fig4, speed.")] = None,
+    only: Annotated[str | None, typer.Option(metavar="a,b", help="Only these: fig2, fig3, fig4.")] = None,
     methods: Methods = None,
     names: Names = None,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="Gives the mask and the start.")] = 0,
     seconds: Annotated[
         float | None,
-        typer.Option(metavar="S", help="Time of each run of Figure 3 (b) and of each solver; by default 120."),
+        typer.Option(metavar="S", help="Time of each run of Figure 3 (b); by default 120."),
     ] = None,
+    observed: Observed = None,
     quick: Quick = False,
     again: Again = False,
 ) -> None:
-    """Figures 2, 3 and 4 of the paper, and PSNR against seconds: a CSV each, then PNGs."""
+    """Figures 2, 3 and 4 of the paper: a CSV each, then PNGs."""
     from tensorfill_benchmarks import console
     from tensorfill_benchmarks.figures import run
 
@@ -70,13 +71,12 @@ def figures(
             names=console.words(names),
             seed=seed,
             seconds=seconds,
+            observed=observed,
             quick=quick,
             again=again,
         ),
     )
-    if drawn.remark:
-        typer.echo(f"{drawn.remark}.")
-    console.end(report, drawn.files)
+    console.end(report, drawn)
 
 
 def ablation(
@@ -85,6 +85,7 @@ def ablation(
     names: Names = None,
     rates: Rates = "60,90",
     seeds: Seeds = "0",
+    observed: Observed = None,
     quick: Quick = False,
     again: Again = False,
 ) -> None:
@@ -101,7 +102,7 @@ def ablation(
     report, tables = console.carry_out(
         "ablation",
         out,
-        lambda bar: run(images, out, console.words(names), at, each, bar, limit=limit, again=again),
+        lambda bar: run(images, out, console.words(names), at, each, bar, limit=limit, observed=observed, again=again),
     )
     for table in tables:
         console.show(table.title, table.head, table.rows)

@@ -21,7 +21,7 @@ p { margin: .25rem 0; color: var(--soft); max-width: 70rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; }
-thead th { border-bottom: 2px solid var(--line); color: var(--soft); }
+thead th { white-space: normal; border-bottom: 2px solid var(--line); color: var(--soft); }
 thead th:first-child, tbody th[scope=row] { text-align: left; }
 tbody th[scope=row] { font-weight: 500; }
 th.rate { text-align: left; vertical-align: top; }
