@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tensorfill.methods import METHODS
 from tensorfill.methods.classical.modes import long_modes
 from tensorfill.numerical.continuous import Normal
+from tensorfill_benchmarks import style
 from tensorfill_benchmarks.cells import Cell, CellFile, Report, Row, Watcher, run_cells, write_text
 from tensorfill_benchmarks.pictures import Picture, choose, find
 from tensorfill_benchmarks.table1 import check_numbers, fill, remember
@@ -179,5 +180,4 @@ def _psnr(rows: Sequence[Row], variant: str, image: str, rate: float) -> float |
 
 def markdown(table: Table) -> str:
     """The table in Markdown."""
-    lines = [table.head, ("---",) * len(table.head), *table.rows]
-    return "\n".join([f"## {table.title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
+    return f"## {table.title}\n\n{style.markdown(table.head, table.rows)}\n"

@@ -1,4 +1,4 @@
-"""The look of the pages that benches write: self-contained, light and dark as the reader's system is."""
+"""The look of what benches write: tables in Markdown, and self-contained pages, light and dark as the system is."""
 
 from __future__ import annotations
 
@@ -62,3 +62,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for row in rows
     )
     return f'<div class="wide"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
