@@ -65,10 +65,10 @@ def _value_after_trial(problem: Problem, sweep: Sweep, factors: Sequence[Array],
     return value if np.isfinite(value) else np.inf
 
 
-LeaderboardRow = tuple[list[Array], Array, float]  # factors, values of their model, the objective
+Swept = tuple[list[Array], Array, float]  # factors after a sweep, values of their model, the objective
 
 
-def descend(attempt: Callable[[float], LeaderboardRow], state: State) -> tuple[LeaderboardRow, float]:
+def descend(attempt: Callable[[float], Swept], state: State) -> tuple[Swept, float]:
     """A sweep that does not raise the objective, and the alpha of the next: halved after a rise, it creeps up again."""
     alpha, edge, start = (state.numbers[name] for name in ("alpha", "edge", "start"))
     most = state.value + SLACK * max(start - state.value, 0.0)
