@@ -182,7 +182,8 @@ class Workspace:
             if table is None:
                 plan = plan_time(file.loaded, file.obs, **options.about_time)
             else:
-                plan = TimePlan(observe(table.frame), dataclasses.replace(file.loaded, labels=None), {})
+                obs = observe(table.frame)
+                plan = TimePlan(obs, obs, dataclasses.replace(file.loaded, labels=None), {})
         obs = plan.obs
         if obs.nnz == obs.size:
             paint = describe.paintable(file.whole)
@@ -213,7 +214,7 @@ class Workspace:
         progress = Progress(self.send, self.plan.obs, self.folder, left)
         with noting(DataWarning) as more, progress:
             settings = self.options.fitting | self.plan.settings
-            data = self._open().obs if self.table is None else self.table.frame
+            data = self.plan.given if self.table is None else self.table.frame
             self.done = complete(data, callback=progress, **settings)
         self._note(more)
 
