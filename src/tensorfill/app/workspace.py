@@ -17,7 +17,7 @@ from tensorfill.app import describe
 from tensorfill.app.formats import list_formats
 from tensorfill.app.mixedtable import describe_table, table_formats, table_python
 from tensorfill.app.openfile import OpenFile
-from tensorfill.app.options import LEVEL, Options, command, in_page_words, python, stem
+from tensorfill.app.options import Options, bars_name, command, in_page_words, python, stem
 from tensorfill.app.progress import Progress, save_picture
 from tensorfill.app.timeleft import TimeLeft, plan_seconds, rough_seconds
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
@@ -37,7 +37,7 @@ from tensorfill.io.observe import observe
 from tensorfill.io.timeplan import TimePlan, plan_time
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
-from tensorfill.result.outputs import write_bars
+from tensorfill.result.outputs import LEVEL, write_bars
 from tensorfill.result.record import History, Status
 from tensorfill.show.leaderboard import leaderboard
 from tensorfill.show.summary import quality
@@ -155,7 +155,8 @@ class Workspace:
         mask_name: str | None = None,
     ) -> dict[str, Any]:
         """Take these data from now on, and describe them."""
-        table = MixedTable.find(str(self.path)) if mask_file is None and not options.reading else None
+        plain = mask_file is None and set(options.reading) <= {"missing_value"}
+        table = MixedTable.find(str(self.path), options.missing_value) if plain else None
         file = OpenFile(options, whole, loaded, mask_file, mask_name, table)
         with noting(DataWarning) as more:
             described = describe.describe_file(self.name, loaded, file.sample, file.facts, options)
@@ -177,7 +178,7 @@ class Workspace:
         """Check that there is something to fill, and that the options make sense."""
         file = self._open()
         options = file.options.with_fit(given)
-        table = None if options.about_time or options.error_bars else file.table
+        table = None if options.about_time else file.table
         with noting(DataWarning) as more:
             if table is None:
                 plan = plan_time(file.loaded, file.obs, **options.about_time)
@@ -239,7 +240,7 @@ class Workspace:
         file = self._open()
         given = self.options, self.name, out, file.mask_name
         if self.table is not None:
-            return command(*given), table_python(self.options, self.name, out)
+            return command(*given, table=True), table_python(self.options, self.name, out)
         return command(*given), python(*given)
 
     def summary(self) -> dict[str, Any]:
@@ -303,8 +304,11 @@ class Workspace:
             if done.bars is None:
                 msg = f'this run has no error bars; tick "Error bars" ({LEVEL:.0%} intervals) and run again.'
                 raise UserError(msg, BAD_DATA)
-            name = f"{stem(self.name)}-error-bars.npy"
-            write_bars(str(folder / name), done, output)
+            name = bars_name(self.name, table=self.table is not None)
+            if self.table is not None:
+                self.table.write_bars(str(folder / name), done)
+            else:
+                write_bars(str(folder / name), done, output)
         else:
             kind = FORMATS[what]
             name = f"{stem(self.name)}-filled{kind.endings[0]}"

@@ -36,11 +36,9 @@ from tensorfill.io.formats.output import naming
 from tensorfill.io.timeplan import parse_fold, plan_time
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
-from tensorfill.result.outputs import numbers, write_bars
+from tensorfill.result.outputs import LEVEL, numbers, write_bars
 from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
-
-LEVEL = 0.9  # of --error-bars
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class Job(CompleteOptions):
             helps = "" if self.fold is not None else suggestion(obs, loaded.labels or {})
             notes = [*loaded.notes, *notes, *added, *warned, *self.notes(loaded), *([helps] if helps else [])]
             if self.report is not None:
-                notes += write_report(self, done, loaded, notes)
+                notes += write_report(self, done, loaded.labels, notes)
         tell(self, done, notes)
         return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 

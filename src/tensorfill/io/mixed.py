@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from tensorfill.data.observations import DataWarning
 from tensorfill.data.sources import EncodedSource
 from tensorfill.io.atomic import replacing
-from tensorfill.io.observe import observe
+from tensorfill.io.frames import observe_pandas
 
 TEXT, OTHER = (".csv", ".tsv"), (".xlsx", ".parquet", ".feather")
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", "?")
@@ -30,37 +30,42 @@ class MixedTable:
     delimiter: str = ","
 
     @classmethod
-    def read(cls, path: str) -> MixedTable:
-        """From CSV, Excel, Parquet or Feather."""
+    def read(cls, path: str, missing_value: float | str | None = None) -> MixedTable:
+        """From CSV, Excel, Parquet or Feather; cells that hold `missing_value` are missing, as empty ones are."""
         ending = Path(path).suffix.lower()
         if ending in TEXT:
-            return cls.parse(Path(path).read_text(encoding="utf-8-sig"))
+            return cls.parse(Path(path).read_text(encoding="utf-8-sig"), missing_value)
         if ending not in OTHER:
             msg = f"a table must end in {', '.join((*TEXT, *OTHER))}; got {path!r}."
             raise ValueError(msg)
+        import pandas as pd
+
         readers = {".xlsx": pd.read_excel, ".parquet": pd.read_parquet, ".feather": pd.read_feather}
-        return cls(readers[ending](path))
+        frame = readers[ending](path)
+        return cls(frame if missing_value is None else frame.mask(frame == missing_value))
 
     @classmethod
-    def find(cls, path: str) -> MixedTable | None:
+    def find(cls, path: str, missing_value: float | str | None = None) -> MixedTable | None:
         """The table, if it has gaps and categories or dates to learn from; None for anything else: numbers."""
         if Path(path).suffix.lower() not in {*TEXT, *OTHER} or not Path(path).is_file():
             return None
         try:
-            table = cls.read(path)
+            table = cls.read(path, missing_value)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataWarning)
-                found = observe(table.frame)
+                found = observe_pandas(table.frame, None, weights=None, dims=None)
         except Exception:  # whatever it is: the readers of numbers say it in their words
             return None
         return table if isinstance(found.source, EncodedSource) and found.nnz < found.size else None
 
     @classmethod
-    def parse(cls, text: str) -> MixedTable:
+    def parse(cls, text: str, missing_value: float | str | None = None) -> MixedTable:
         """From the text of a CSV file."""
+        import pandas as pd
+
         delimiter = max(",;\t", key=text.splitlines()[0].count) if text else ","
         texts = pd.read_csv(io.StringIO(text), sep=delimiter, dtype=str, keep_default_na=False, na_filter=False)
-        return cls(texts.apply(_cast).set_axis(texts.index), texts, delimiter)
+        return cls(texts.apply(_cast, missing_value=missing_value).set_axis(texts.index), texts, delimiter)
 
     def write(self, path: str, filled: Any) -> None:
         """Write the completed table; the ending says the format."""
@@ -74,6 +79,13 @@ class MixedTable:
                 writers = {".xlsx": filled.to_excel, ".parquet": filled.to_parquet}
                 writers.get(ending, filled.to_feather)(file, **({} if ending == ".feather" else {"index": False}))
 
+    def write_bars(self, path: str, done: Any) -> None:
+        """Write how far the truth may be from each number, the longer side of its interval; without other columns."""
+        (low, high), middle = done.interval, done.completed
+        numbers = [name for name in middle.columns if middle[name].dtype.kind in "iuf"]
+        reach = np.maximum(high[numbers] - middle[numbers], middle[numbers] - low[numbers])
+        MixedTable(reach, delimiter=self.delimiter).write(path, reach)
+
     def _texts(self, filled: Any) -> Any:
         """The cells as they were, and what was filled as its column writes numbers and dates."""
         if self.texts is None:
@@ -86,9 +98,13 @@ class MixedTable:
         return out
 
 
-def _cast(texts: Any) -> Any:
+def _cast(texts: Any, missing_value: float | str | None) -> Any:
     """A column of texts as numbers or dates where all of them are, else as texts; None or NaN = missing."""
-    known = ~texts.str.strip().isin(MISSING)
+    import pandas as pd
+
+    known = ~texts.str.strip().isin([*MISSING, missing_value])
+    if isinstance(missing_value, float):
+        known &= pd.to_numeric(texts, errors="coerce") != missing_value
     if not known.any():
         return texts.where(known).astype(float)
     numbers = pd.to_numeric(texts.where(known), errors="coerce")
@@ -107,5 +123,7 @@ def _format_cells(column: Any, known: Any) -> Any:
         )
     if column.dtype.kind != "f":
         return column.astype(str)
+    import pandas as pd
+
     places = known.str.extract(r"\.(\d+)\s*$")[0].str.len().max()
     return column.map(lambda x: f"{x:.{0 if pd.isna(places) else int(places)}f}")
