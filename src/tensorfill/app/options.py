@@ -32,6 +32,7 @@ PAGE_WORDS = [
     (r"\{'(\w+)': (\d+)\}", r"\1=\2"),
     (r"say what it is(?::| with) --format(?: \([^)]*\))?", "give the file the ending of its format"),
     (r",? or --format\b", ""),
+    (r"; fill_unseen=True fills them", ""),
     (r'\bprior="?([\w-]+)"?', r'"Kind of numbers": \1'),
     (r'\bmethod="?([\w-]+)"?', r'"Method": \1'),
     (r'\beffort="?([\w-]+)"?', r'"Effort": \1'),

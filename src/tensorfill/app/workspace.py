@@ -253,8 +253,14 @@ class Workspace:
             formats = table_formats(self.name)
         out = f"{stem(self.name)}-filled{formats[0]['ending']}"
         gaps = ~done.observations.mask if self.table is None else self.table.frame.isna().to_numpy()
+        if self.table is None and done.unfilled is not None:
+            gaps &= ~done.unfilled
+        if (ahead := self.options.horizon) and self.plan is not None:
+            mode = self.plan.settings["time"][0]
+            gaps = gaps.take(range(gaps.shape[mode] - ahead), axis=mode)
         photo = describe.paintable(output)
         in_shell, in_python = self._commands(out)
+        settled = set(file.loaded.notes) - set(output.notes)  # by a forecast, which adds steps that had no row
         return {
             "sentence": done.status.sentence,
             "stopped": done.status is Status.INTERRUPTED,
@@ -262,20 +268,21 @@ class Workspace:
             "quality": quality(done),
             "filled": int(gaps.reshape(*gaps.shape[:2], -1).any(axis=2).sum() if photo else gaps.sum()),
             "unit": "pixel" if photo else "gap",
+            "ahead": ahead,
             "formats": formats,
             "command": in_shell,
             "python": in_python,
             "mask": file.mask_name,
             "bars": done.bars is not None,
             "leaders": [list(row) for row in leaderboard(done)][:3],
-            "notes": self.notes,
+            "notes": [in_page_words(note) for note in self.notes if note not in settled],
         }
 
     def details(self) -> dict[str, Any]:
         """Draw and explain the result: a piece of HTML in a file."""
         done, output = self._finish()
         path = self.folder / "details.html"
-        path.write_text(describe.details(done, output), "utf-8")
+        path.write_text(describe.details(done, output, self.table), "utf-8")
         return {"path": str(path)}
 
     def write(self, what: str, folder: str) -> dict[str, Any]:
