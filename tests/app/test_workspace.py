@@ -398,8 +398,8 @@ def test_the_title_counts_what_was_filled_and_what_was_forecast(workspace, tmp_p
     told = workspace.summary()
     assert (told["ahead"], told["filled"]) == (5, 3)
     assert told["notes"] == ["day: the step 2024-01-10 had no row; empty ones were added, and are filled."]
-    cube = np.array(np.outer(np.arange(1.0, 13), np.arange(1, 10)).reshape(12, 3, 3))
-    cube[:, 0, 0] = cube[2, 1, 1] = np.nan  # land, and a cloud
+    cube = np.outer(10 + np.sin(np.arange(24)), np.arange(1, 65)).reshape(24, 8, 8)
+    cube[:, :3, :3] = cube[2, 5, 5] = np.nan  # land, and a cloud
     np.save(tmp_path / "c.npy", cube)
     workspace.open(str(tmp_path / "c.npy"), str(tmp_path))
     workspace.check({"method": "bayes", "rank": 1})
