@@ -398,10 +398,15 @@ def test_the_title_counts_what_was_filled_and_what_was_forecast(workspace, tmp_p
     told = workspace.summary()
     assert (told["ahead"], told["filled"]) == (5, 3)
     assert told["notes"] == ["day: the step 2024-01-10 had no row; empty ones were added, and are filled."]
+
+
+def test_the_land_is_not_counted(workspace, tmp_path):
+    xr = pytest.importorskip("xarray")
     cube = np.outer(10 + np.sin(np.arange(24)), np.arange(1, 65)).reshape(24, 8, 8)
     cube[:, :3, :3] = cube[2, 5, 5] = np.nan  # land, and a cloud
-    np.save(tmp_path / "c.npy", cube)
-    workspace.open(str(tmp_path / "c.npy"), str(tmp_path))
+    months = np.arange("2020-01", "2022-01", dtype="M8[M]").astype("M8[ns]")
+    xr.Dataset({"sst": (("time", "lat", "lon"), cube)}, {"time": months}).to_netcdf(tmp_path / "c.nc")
+    workspace.open(str(tmp_path / "c.nc"), str(tmp_path))
     workspace.check({"method": "bayes", "rank": 1})
     workspace.fit()
     told = workspace.summary()
