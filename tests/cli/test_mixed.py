@@ -39,6 +39,34 @@ def cells(name):
         return list(csv.reader(file))
 
 
+def test_categories_are_filled_with_a_report_error_bars_and_a_value_that_means_missing():
+    """What is asked beside the answer does not change what is filled."""
+    table = holes(people())
+    table.assign(seen=table["seen"].dt.strftime("%Y-%m-%d")).fillna({"height": -999, "visits": -999}).to_csv(
+        "a.csv", index=False
+    )
+    extra = ("--report", "r.html", "--error-bars", "bars.csv", "--missing-value", "-999")
+    assert run("complete", "a.csv", "-o", "b.csv", "--effort", "quick", *extra) == 0
+    out, bars = pd.read_csv("b.csv"), pd.read_csv("bars.csv")
+    assert out.notna().all(axis=None)
+    assert (out["city"] == people()["city"])[table["city"].isna()].mean() > 0.6
+    assert out["height"].min() > 100
+    assert list(bars.columns) == ["height", "visits"]
+    gap = table["height"].isna()
+    assert (bars["height"] > 0)[gap].all()
+    assert (bars["height"] == 0)[~gap].all()
+    with open("r.html") as file:
+        assert "city = Rome" in file.read()
+
+
+def test_a_mixed_table_by_its_name_is_filled_in_python_as_well():
+    holes(people()).to_csv("a.csv", index=False)
+    out = tfl.complete("a.csv", effort="quick").completed
+    assert list(out.columns) == list(people().columns)
+    assert out.notna().all(axis=None)
+    assert out["seen"].dtype.kind == "M"
+
+
 def test_a_mixed_csv_comes_back_with_every_known_cell_as_it_was(capsys):
     table = holes(people())
     text = table.assign(visits=table["visits"].astype("Int64")).to_csv(index=False, date_format="%Y-%m-%d")

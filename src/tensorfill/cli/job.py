@@ -36,11 +36,9 @@ from tensorfill.io.formats.output import naming
 from tensorfill.io.timeplan import parse_fold, plan_time
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
-from tensorfill.result.outputs import numbers, write_bars
+from tensorfill.result.outputs import LEVEL, numbers, write_bars
 from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
-
-LEVEL = 0.9  # of --error-bars
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class Job(CompleteOptions):
             warn_of_sentinels(obs)
             if self.unrounded:
                 loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
-        with as_user_error(BAD_USAGE):
+        with as_user_error(BAD_USAGE), noting(DataWarning) as added:
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
             if self.prior is not None:
@@ -90,15 +88,17 @@ class Job(CompleteOptions):
                 bars = None if self.error_bars is None else LEVEL
                 fill = self.fill_unseen or choose_out(self.out, loaded, self.out_format).whole
                 expected = plan_iterations(self.method_name, settings, self.max_iter)
-                done = self.fit(obs, name, expected, error_bars=bars, fill_unseen=fill, **settings, **plan.settings)
+                done = self.fit(
+                    plan.given, name, expected, error_bars=bars, fill_unseen=fill, **settings, **plan.settings
+                )
             self.write(done, loaded, indices)
             self.save_run(done)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
             helps = "" if self.fold is not None else suggestion(obs, loaded.labels or {})
-            notes = [*loaded.notes, *notes, *warned, *self.notes(loaded), *([helps] if helps else [])]
+            notes = [*loaded.notes, *notes, *added, *warned, *self.notes(loaded), *([helps] if helps else [])]
             if self.report is not None:
-                notes += write_report(self, done, loaded, notes)
+                notes += write_report(self, done, loaded.labels, notes)
         tell(self, done, notes)
         return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 

@@ -76,7 +76,7 @@ def check_free(path: str, *, store: bool = False, special: bool = False) -> None
         raise PermissionError(13, "permission denied", path)
 
 
-def write_report(job: Job, done: Completion, loaded: Loaded, notes: Sequence[str]) -> list[str]:
+def write_report(job: Job, done: Completion, labels: Any, notes: Sequence[str]) -> list[str]:
     """Write it; returns what to tell where it cannot be drawn: the answer, which is written, is what was asked."""
     from tensorfill.show.report import write_report as write
 
@@ -84,7 +84,7 @@ def write_report(job: Job, done: Completion, loaded: Loaded, notes: Sequence[str
     name = "standard input" if job.source == "-" else Path(job.source).name
     with naming(job.report, "write"):
         try:
-            write(done, job.report, command=job.command, title=name, labels=loaded.labels, notes=notes)
+            write(done, job.report, command=job.command, title=name, labels=labels, notes=notes)
         except (OSError, MemoryError):
             raise
         except Exception as error:  # whatever a drawing library meets in labels and numbers

@@ -89,13 +89,14 @@ def page(
 
 def explained(done: Completion, labels: Labels) -> list[tuple[str, ...]]:
     """(heading, pieces of HTML) of each part that explains the answer."""
-    return [
-        *([("Leaderboard", *_tried(done))] if done.tried else []),
-        *([("About the data", *_facts(done))] if done.facts is not None else []),
+    parts = [
+        ("Leaderboard", *(_tried(done) if done.tried else [])),
+        ("About the data", *(_facts(done) if done.facts is not None else [])),
         ("How the run went", *_history(done)),
-        *([("Factors along each mode", *_factors(done, labels))] if done.factors is not None else []),
+        ("Factors along each mode", *(_factors(done, labels) if done.factors is not None else [])),
         ("Least certain entries", *_sure(done, labels)),
     ]
+    return [part for part in parts if len(part) > 1]
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
@@ -184,10 +185,6 @@ def _history(done: Completion) -> list[str]:
     out = [html.chart(plots.plot_history, done)] if plots.curves(done) else []
     if (draws := convergence(done)) is not None:
         out.append(html.p(f"Draws from the posterior: {draws.words}. {draws.doubt}".strip()))
-    if done.quality:
-        out.append(html.p(f"The model that was kept: {done.quality}."))
-    else:
-        out.append(html.p("No entries were held out in this run: all of them went into the model.", "soft"))
     return out
 
 
@@ -204,8 +201,8 @@ def _factors(done: Completion, labels: Labels) -> list[str]:
 
 def _sure(done: Completion, labels: Labels) -> list[str]:
     found = summary.spread(done)
-    if isinstance(found, str):
-        return [html.p(found, "soft")]
+    if found is None:
+        return []
     dims = done.observations.dims
     head = "".join(f"<th>{escape(d)}</th>" for d in dims) + "<th>filled in</th><th>90 % of such entries</th>"
     rows = ""
@@ -266,10 +263,10 @@ def _tried(done: Completion) -> list[str]:
     out = [
         html.p(f"Why this answer: {reason}.") if (reason := why(done)) else "",
         html.p(
-            "Every method was fitted without some of the known entries and judged by them, best first. Half of the "
-            "judgement is the error in the unit of the data, half the error in standard deviations of each slice. A "
-            "method that was dropped saw fewer hidden entries: compare its error only with others that were dropped. "
-            "The answer is then fitted to all known entries.",
+            "Every method was fitted without some of the known entries and then had to predict them. Best first: half "
+            "by the error in the unit of the data, half by the error in standard deviations of each slice. A method "
+            "that was dropped early was tested on fewer entries: compare it only with others that were dropped. Last, "
+            "the members of the answer were fitted to all known entries.",
             "soft",
         ),
         f'<div class="scroll"><table>{head}{rows}</table></div>',

@@ -307,3 +307,36 @@ def fill_wide(array: Array, like: Loaded, kind: str) -> Any:
     rows, columns = known.get(names[0]), known.get(names[1])
     corner = [] if rows is None else ["" if names[0] == "row" else names[0]]
     return Sheet([] if columns is None else [*corner, *columns], [*([] if rows is None else [rows]), *array.T])
+
+
+def with_slices(loaded: Loaded, mode: int, take: Array, labels: Sequence[str] | None) -> dict[str, Any] | None:
+    """What was read of a table of text, for other slices along `mode`: `take` says which old one each is, -1 for a new
+    one. None for other files, and for new columns of a matrix.
+    """
+    own, sheet = loaded.extra, loaded.extra.get("sheet")
+    if not isinstance(sheet, Sheet) or sheet.kind != "text" or labels is None:
+        return None
+    if own["form"] == "wide":
+        if mode != 0:
+            return None
+        sheet = sheet.take(take, {})
+        columns, old = [*sheet.columns], dim_labels(loaded)[0]
+        place = next(n for n, cells in enumerate(own["sheet"].columns) if n not in own["kept"] and [*cells] == old)
+        columns[place] = np.array(labels, dtype=object)
+        numbers = np.where((take >= 0)[:, None], own["numbers"][take], np.nan)
+        return {**own, "sheet": replace(sheet, columns=columns), "numbers": numbers}
+    # a new slice of a long table has one row in the sheet, from which others have their labels
+    new = np.flatnonzero(take < 0)
+    codes = own["codes"].copy()
+    codes[:, mode] = np.flatnonzero(take >= 0)[codes[:, mode]]
+    more = np.zeros((len(new), codes.shape[1]), dtype=codes.dtype)
+    more[:, mode] = new
+    sheet = sheet.take(np.append(np.arange(len(codes)), np.full(len(new), -1)), {})
+    columns = [*sheet.columns]
+    for n, place in enumerate(own["places"]):
+        marks = labels if n == mode else dim_labels(loaded)[n]
+        columns[place] = np.append(columns[place][: len(codes)], np.array([marks[k] for k in more[:, n]], dtype=object))
+    first = [*own["first"][:mode], np.arange(len(take)), *own["first"][mode + 1 :]]
+    numbers = np.append(own["numbers"], np.full(len(new), np.nan))
+    changed = {"sheet": replace(sheet, columns=columns), "codes": np.concatenate([codes, more])}
+    return {**own, **changed, "first": first, "numbers": numbers}
