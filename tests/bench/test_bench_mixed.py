@@ -10,7 +10,9 @@ from tensorfill_benchmarks import mixed, mixed_peers, mixed_tables
 def table(rows=60):
     rng = np.random.default_rng(0)
     z = rng.normal(size=rows)
-    return mixed_tables.tidy(pd.DataFrame({"x": z, "y": z + 0.1 * rng.normal(size=rows), "kind": np.where(z > 0, "a", "b")}))
+    return mixed_tables.tidy(
+        pd.DataFrame({"x": z, "y": z + 0.1 * rng.normal(size=rows), "kind": np.where(z > 0, "a", "b")})
+    )
 
 
 @pytest.mark.parametrize("pattern", mixed_tables.PATTERNS)

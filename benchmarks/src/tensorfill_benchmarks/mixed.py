@@ -66,8 +66,8 @@ def run(
 
 
 def standings(rows: Any) -> Any:
-    """Of every method, over all sets and patterns: its error of numbers over that of the best other, geometric mean; the
-    share of sets on which it is within 5 % of that; the mean of its errors of numbers and categories, and its seconds.
+    """Of every method, over all sets and patterns: its error of numbers over that of the best other, geometric mean;
+    the share of sets on which it is within 5 % of that; the means of its errors and of its time.
     """
     out = []
     for method, own in rows.groupby("method", sort=False):
@@ -92,7 +92,10 @@ def write(out: str, rows: Any) -> list[Path]:
     import matplotlib.pyplot as plt
 
     chose, lines = rows["set"].isin(TUNED), []
-    for title, part in (("Sets that chose nothing", rows[~chose]), ("Sets that settings may be chosen on", rows[chose])):
+    for title, part in (
+        ("Sets that chose nothing", rows[~chose]),
+        ("Sets that settings may be chosen on", rows[chose]),
+    ):
         if len(part):
             lines += [f"{title}: {', '.join(part['set'].unique())}", "", *_markdown(standings(part)), ""]
     ratio = np.exp(beside_the_best(rows, OWN)["nrmse"].groupby(["set", "pattern"]).mean()).unstack()

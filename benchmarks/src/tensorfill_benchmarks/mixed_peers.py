@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 from unittest import mock
@@ -80,22 +81,22 @@ def _knn(seed: int) -> Any:
 
 
 def hyperimpute(frame: Any, seed: int) -> Any:
-    """HyperImpute, told by its threshold which columns are categories. It writes to parts of tables, which pandas 3 does
-    not pass on, and gives a setting that scikit-learn no longer has: both are made good here.
+    """HyperImpute, told by its threshold which columns are categories. It writes to parts of tables, which pandas 3
+    does not pass on, and gives a setting that scikit-learn lost: both are made good here.
     """
-    from hyperimpute.plugins.imputers import Imputers  # type: ignore[import-not-found]
-    from hyperimpute.plugins.imputers._hyperimpute_internals import (  # type: ignore[import-not-found]
-        IterativeErrorCorrection,
-    )
     from sklearn.linear_model import LogisticRegression
 
+    imputers = import_module("hyperimpute.plugins.imputers")
+    loop = import_module("hyperimpute.plugins.imputers._hyperimpute_internals").IterativeErrorCorrection
     most = max((len(c.cat.categories) for _, c in frame.items() if hasattr(c, "cat")), default=0)
     X = frame.apply(lambda c: c.cat.codes.where(c.notna()).astype(float) if hasattr(c, "cat") else c)
     with (
         mock.patch("sklearn.linear_model.LogisticRegression", partial(_logistic, LogisticRegression)),
-        mock.patch.object(IterativeErrorCorrection, "_impute_single_column", _hyperimpute_column),
+        mock.patch.object(loop, "_impute_single_column", _hyperimpute_column),
     ):
-        found = Imputers().get("hyperimpute", random_state=seed, class_threshold=max(5, most + 2)).fit_transform(X)
+        found = (
+            imputers.Imputers().get("hyperimpute", random_state=seed, class_threshold=max(5, most + 2)).fit_transform(X)
+        )
     return _levels(frame, np.asarray(found, dtype=float))
 
 
@@ -117,10 +118,10 @@ def _hyperimpute_column(self: Any, X: Any, col: str, train: bool) -> Any:
 
 def miceforest(frame: Any, seed: int) -> Any:
     """One of its data sets, by the predictions themselves: the mean of several draws would be no category."""
-    import miceforest  # type: ignore[import-not-found]
-
     named = frame.set_axis([f"c{n}" for n in range(frame.shape[1])], axis=1)  # its trees allow no blanks in names
-    kernel = miceforest.ImputationKernel(named, num_datasets=1, random_state=seed, mean_match_candidates=0)
+    kernel = import_module("miceforest").ImputationKernel(
+        named, num_datasets=1, random_state=seed, mean_match_candidates=0
+    )
     kernel.mice(5, num_threads=1, verbosity=-1)
     return kernel.complete_data(0).set_axis(frame.columns, axis=1)
 

@@ -73,7 +73,9 @@ def _statsmodels() -> dict[str, Any]:
     def frame(name: str, **coded: str) -> Any:
         """Its columns, numbers that stand for something as text."""
         found = getattr(datasets, name).load_pandas().data
-        return found.assign(**{column: found[column].map((words + " {:.0f}").format) for column, words in coded.items()})
+        return found.assign(
+            **{column: found[column].map((words + " {:.0f}").format) for column, words in coded.items()}
+        )
 
     return {
         "fair": frame("fair", occupation="job"),
@@ -85,7 +87,7 @@ def _statsmodels() -> dict[str, Any]:
 
 
 def _vega() -> dict[str, Any]:
-    from vega_datasets import local_data
+    from vega_datasets import local_data  # type: ignore[import-untyped]
 
     cars, weather = local_data.cars(), local_data.seattle_weather()
     return {
@@ -143,5 +145,3 @@ def hide(frame: Any, pattern: str, seed: int) -> Array:
 def _numbers(frame: Any) -> Array:
     """Every column as numbers, categories by their codes."""
     return np.stack([c.cat.codes if hasattr(c, "cat") else c for _, c in frame.items()], axis=1).astype(float)
-
-
