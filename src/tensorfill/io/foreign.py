@@ -21,7 +21,7 @@ from tensorfill.data.memory import ask, words
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import Wrapped
 from tensorfill.data.stacklevel import find_stacklevel
-from tensorfill.io.polars_frames import observe_polars
+from tensorfill.io.polars_frames import observe_arrow, observe_polars
 
 Array = NDArray[Any]
 
@@ -95,6 +95,8 @@ def observe_foreign(
         return _from_dask(data, mask, weights=weights, dims=dims)
     if kind == "polars":
         return observe_polars(data, mask, weights=weights, dims=dims)
+    if kind == "pyarrow" and hasattr(data, "to_pandas") and hasattr(data, "schema"):
+        return observe_arrow(data, mask, weights=weights, dims=dims)
     return None
 
 

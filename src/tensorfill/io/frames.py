@@ -6,6 +6,8 @@ import re
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -127,12 +129,17 @@ def _encode(data: Any, others: Sequence[int], dims: Sequence[str] | None) -> Obs
 
 
 def _is_text(column: Any) -> bool:
-    """Does a column hold text or dates and nothing else? Not if some text is a number: that is a mistake to report."""
+    """Does a column hold levels, text, dates or other things, and no numbers? Not if some text is a number: that is a
+    mistake to report.
+    """
     if column.dtype.kind in "biuf" or type(column.dtype).__name__ == "SparseDtype":
         return False
-    if column.dtype.kind in "Mm" or type(column.dtype).__name__ == "PeriodDtype" or _is_nested(column):
+    if hasattr(column, "cat") or column.dtype.kind in "Mm" or _is_nested(column):
         return True
     known = column.dropna()
+    numbers = [x for x in known.unique() if isinstance(x, str | Real | Decimal)]
+    if not numbers:  # dates, periods, intervals, ...
+        return len(known) > 0
     if not all(isinstance(x, str) for x in known.unique()):
         return False
     if any(CODE.fullmatch(x) for x in known.unique()):
@@ -145,7 +152,7 @@ def _is_text(column: Any) -> bool:
 
 def _is_nested(column: Any) -> bool:
     """Does a column hold lists or the like, which are neither numbers nor levels?"""
-    return column.dtype == object and any(isinstance(x, Collection) and not isinstance(x, str) for x in column)
+    return column.dtype == object and any(isinstance(x, Collection) and not isinstance(x, str | bytes) for x in column)
 
 
 def _is_number(text: str) -> bool:

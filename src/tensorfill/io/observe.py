@@ -46,7 +46,7 @@ def observe(
     if isinstance(mask, str | PathLike):
         mask = read_mask(os.fspath(mask), np.shape(data))
     kind = type(data).__module__.split(".")[0]
-    if kind in ("torch", "dask", "polars", "scipy", "sparse") or absent is not None:
+    if kind in ("torch", "dask", "polars", "pyarrow", "scipy", "sparse") or absent is not None:
         made = observe_foreign(data, kind, mask, weights=weights, dims=dims, absent=absent)
         if made is not None:
             return warn_of_sentinels(made)
