@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import mean, median
 
-from tensorfill_benchmarks import choose_lines, choose_report, cubes, layout, paper, whole_page
+from tensorfill_benchmarks import choose_lines, choose_report, cubes, layout, paper, style, whole_page
 from tensorfill_benchmarks.choose_data import REPORTED
 
 DOCS = Path(__file__).resolve().parent
@@ -240,7 +240,7 @@ def table(name: str) -> str:
     if name in WORDS:
         return WORDS[name]()
     head, *body = TABLES[name]()
-    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ["---"] * len(head), *body))
+    return style.markdown(head, body) + "\n"
 
 
 def updated(text: str) -> str:

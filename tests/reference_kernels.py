@@ -36,6 +36,11 @@ def pullback(g: Array, indices: Array, factors: Sequence[Array], mode: int) -> A
     return out
 
 
+def pullback_all(layout: Any, g: Array, factors: Sequence[Array]) -> list[Array]:
+    """The gradients of all parameters that a layout itself finds for g."""
+    return layout.value_and_pullback(lambda a, b, _: (0.0, g[a:b]), factors)[1]
+
+
 # --- any model ----------------------------------------------------------------------------------------------------
 
 

@@ -156,15 +156,15 @@ def test_an_interrupted_step_draws_its_random_numbers_again(tmp_path, monkeypatc
     kw = {"solver": tfl.Adam(batch=20, steps=9), "seed": 4}
     whole = tfl.solve(problem, stopping=Stopping(max_iter=9, tol=0.0), **kw)
     calls = []
-    gradient = tfl.Problem.value_and_grad_batch
+    on = tfl.Problem.on
 
-    def interrupted(self, factors, chosen):  # the batch has been drawn by now
+    def interrupted(self, observations):  # the batch has been drawn by now
         calls.append(1)
         if len(calls) == 5:
             raise KeyboardInterrupt
-        return gradient(self, factors, chosen)
+        return on(self, observations)
 
-    monkeypatch.setattr(tfl.Problem, "value_and_grad_batch", interrupted)
+    monkeypatch.setattr(tfl.Problem, "on", interrupted)
     kw |= {"checkpoint": tmp_path / "run.npz", "stopping": Stopping(max_iter=9, tol=0.0)}
     first = tfl.solve(problem, **kw)
     assert first.status is Status.INTERRUPTED

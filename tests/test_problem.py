@@ -1,9 +1,11 @@
 """The objective: its gradient by finite differences for every prior, layout and inter-element prior."""
 
 import contextlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from prior_examples import interelement_examples, tensorspace_examples
 from problems import MIXED, check_gradient, make_problem
 
 import tensorfill as tfl
@@ -27,7 +29,7 @@ def test_gradient_of_every_order(shape, layout):
 @pytest.mark.parametrize("layout", ["dense", "sampled"])
 @pytest.mark.parametrize("name", INTERELEMENT)
 def test_gradient_with_every_inter_element_prior(name, layout):
-    for example in INTERELEMENT[name].examples(7):
+    for example in interelement_examples(name, 7):
         if example.smooth is not None and example.nonsmooth is None:
             penalties = {0: example, 1: tfl.Ridge(0.3)}
             check_gradient(*make_problem("normal", shape=(7, 4, 3), interelement=penalties, layout=layout))
@@ -35,7 +37,7 @@ def test_gradient_with_every_inter_element_prior(name, layout):
 
 @pytest.mark.parametrize("name", TENSORSPACE)
 def test_gradient_with_every_tensor_space_prior(name):
-    for example, shape in TENSORSPACE[name].examples():
+    for example, shape in tensorspace_examples(name):
         if hasattr(example, "value_and_grad"):
             check_gradient(*make_problem("poisson", shape=shape, tensorspace=example))
 
@@ -66,7 +68,8 @@ def test_what_lies_under_the_mask_does_not_change_a_bit(prior, placeholder):
 def test_batch_gradient_is_unbiased():
     problem, factors = make_problem("poisson", shape=(4, 3, 3), interelement={0: tfl.Ridge(0.5)})
     _, whole = problem.value_and_grad(factors)
-    singles = [problem.value_and_grad_batch(factors, np.array([k]))[1] for k in range(problem.observations.nnz)]
+    draws = [SimpleNamespace(choice=lambda *_, k=k, **__: np.array([k])) for k in range(problem.observations.nnz)]
+    singles = [problem.stochastic(factors, 1, 0, draw)[1] for draw in draws]
     for n, G in enumerate(whole):
         assert np.allclose(np.mean([g[n] for g in singles], axis=0), G)
 

@@ -241,20 +241,44 @@ def test_horizon_goes_on_as_people_count_time(index):
 
 
 @pytest.mark.parametrize(
-    ("index", "absent", "freq"),
+    ("index", "gone", "absent"),
     [
-        (pd.date_range("2024-01-01", periods=40, freq="h").delete(20), "2024-01-01 20:00:00 is", "h"),
-        (pd.date_range("2024-03-09", periods=60, freq="h", tz="America/New_York").delete(30), "2024-03-10 07:00", "h"),
-        (pd.date_range("2024-01-01", periods=30, freq="MS").delete(25), "2026-02-01 00:00:00 is", "MS"),
-        (pd.date_range("2024-01-01", periods=40).delete([8, 30]), "2024-01-09 00:00:00 and 1 more are", "D"),
+        (pd.date_range("2024-01-01", periods=40, freq="h"), 20, "2024-01-01 20:00:00 had"),
+        (pd.date_range("2024-03-09", periods=60, freq="h", tz="America/New_York"), 30, "2024-03-10 07:00"),
+        (pd.date_range("2024-01-01", periods=30, freq="MS"), 25, "2026-02-01 00:00:00 had"),
+        (pd.date_range("2024-01-01", periods=40), [8, 30], "2024-01-09 00:00:00 and 1 more had"),
+        (pd.date_range("2024-01-01", periods=40, freq="B"), [8, 30], "2024-01-11 00:00:00 and 1 more had"),
+        (pd.timedelta_range("0h", periods=40, freq="h"), 30, "1 days 06:00:00 had"),
+        (pd.period_range("2024-01", periods=40, freq="M"), 30, "2026-07 had"),
     ],
+    ids=["hour", "spring", "month", "days", "business days", "durations", "periods"],
 )
-def test_an_absent_step_is_named_and_the_cure_works(index, absent, freq):
+def test_steps_without_a_row_are_added_told_and_filled(index, gone, absent):
+    frame = sensors(index.delete(gone))
+    whole = frame.reindex(index)
+    expected = tfl.complete(whole, horizon=2, **QUICK).completed
+    with pytest.warns(tfl.DataWarning, match=f"the step {absent}.* no row; empty ones were added") as told:
+        out = tfl.complete(frame, horizon=2, **QUICK).completed
+    assert len(told) == 1
+    pd.testing.assert_frame_equal(out, expected, check_freq=False)
+
+
+def test_steps_without_a_row_are_added_in_every_kind_of_data():
+    index = pd.date_range("2024-01-01", periods=40, freq="h", name="when").delete([8, 30])
     frame = sensors(index)
-    with pytest.raises(ValueError, match=f"{absent}.* absent.*df.asfreq.'{freq}'") as caught:
-        tfl.complete(frame, horizon=2, **QUICK)
-    assert "even steps" in str(caught.value)
-    assert len(tfl.complete(frame.asfreq(freq), horizon=2, **QUICK).completed) == len(frame.asfreq(freq)) + 2
+    kinds = {
+        "texts": frame.set_axis(index.astype(str)).rename_axis("when").reset_index(),
+        "column": frame.reset_index(),
+        "long": frame.stack(future_stack=True).rename("y").rename_axis(["when", "who"]),
+        "xarray": xr.DataArray(frame, dims=("when", "who")),
+        "dataset": xr.Dataset.from_dataframe(frame),
+    }
+    with pytest.warns(tfl.DataWarning, match="2024-01-01 08:00:00 and 1 more had no row"):
+        out = {kind: tfl.complete(data, horizon=2, time="when", **QUICK).completed for kind, data in kinds.items()}
+    assert list(out["texts"]["when"].iloc[[8, 31, -1]]) == [f"2024-01-{x}:00:00" for x in ("01 08", "02 07", "02 17")]
+    for kind, table in out.items():
+        assert np.isfinite(np.asarray(table if kind != "dataset" else table.to_array())[..., 1:].astype(float)).all()
+    assert len(out["column"]) == len(out["xarray"]) == out["dataset"].sizes["when"] == len(out["long"]) / 2 == 42
 
 
 def test_an_hour_that_comes_twice_can_be_folded():
@@ -332,6 +356,26 @@ def test_labels_without_a_rule_are_refused():
 
 
 # --- the command line ------------------------------------------------------------------------------------------------
+
+
+def test_a_forecast_is_written_as_the_file_was_read(tmp_path):
+    """Across daylight saving, with semicolons, commas and two digits, in wide and in long form; an hour is absent."""
+    hours = pd.date_range("2024-03-09", periods=48, freq="h", tz="America/New_York")
+    table = sensors(hours).round(2).set_axis(pd.Index(hours.astype(str), name="when")).drop(index=str(hours[20]))
+    for form in ("wide", "long"):
+        given, out = tmp_path / f"{form}.csv", tmp_path / f"{form}-out.csv"
+        long = table.reset_index().melt("when", var_name="who", value_name="y").dropna()
+        (table.reset_index() if form == "wide" else long).to_csv(given, sep=";", decimal=",", index=False)
+        names = {} if form == "wide" else {"dims": "when,who", "value": "y"}
+        job = Job(str(given), str(out), method="bayes", rank=1, horizon=2, quiet=True, **names)
+        assert job.run() == 0
+        lines = out.read_text().splitlines()
+        whole = {line for line in given.read_text().splitlines() if ";;" not in line and line[-1] != ";"}
+        assert whole <= set(lines)
+        assert len(lines) == 1 + (50 if form == "wide" else 100)
+        assert lines[-1].startswith(str(hours[-1] + 2 * hours.freq) + ";")
+        digits = [cell.partition(",")[2] for line in lines[1:] for cell in line.split(";")[1:] if "," in cell]
+        assert max(map(len, digits)) == 2
 
 
 def test_the_command_line_leaves_long_gaps_and_goes_on(tmp_path):

@@ -30,7 +30,7 @@ from tensorfill.data.unobserved import without_unseen
 from tensorfill.io.atomic import find_overwritten
 from tensorfill.io.data_warnings import warn_of_data
 from tensorfill.io.features import with_features
-from tensorfill.io.horizon import extend_data
+from tensorfill.io.horizon import add_absent_steps, extend_data
 from tensorfill.io.observe import observe
 from tensorfill.methods.base import METHODS, Method, OutOfTime, Run, Unsuited
 from tensorfill.methods.when import TimeOptions
@@ -169,7 +169,7 @@ def _check_overwriting(run: Run, inputs: Mapping[str, Any]) -> None:
 def _with_warnings(done: Completion, data: Any, given: Observations | Partitions) -> Completion:
     """The result, after warnings about data that were converted here; ready-made Observations warned when made."""
     if given is not data and isinstance(given, Observations):
-        warn_of_data(given, done.status is Status.NOTHING_MISSING and given.nnz == given.size)
+        warn_of_data(done.observations, done.status is Status.NOTHING_MISSING and given.nnz == given.size)
     return done
 
 
@@ -207,6 +207,7 @@ def _complete_in_memory(
     """Extend the data by the horizon, fold the time axis, fit, and bring the answer back to the form of the data."""
     modes = when.modes(given)
     given = given if when.fill_unseen or when.horizon else without_unseen(given)
+    given = given if when.horizon is None else add_absent_steps(given, modes[0])[0]
     data = given if when.horizon is None else extend_data(given, modes[0], when.horizon)
     folding = None if when.fold is None else fold_of(data, when.fold)
     if when.fold is None and not recipe.fills_one_series and (folding := fold_of_line(data)) is not None:

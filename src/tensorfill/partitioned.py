@@ -9,12 +9,11 @@ is kept with the blocks (`Placed`), its rows are there already, and only the fac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import Block, Partitions
 from tensorfill.blocks.base import Sized, in_unit
@@ -24,8 +23,7 @@ from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.models import MODELS
 from tensorfill.numerical.base import Interval, NumericalPrior
 from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,11 +233,6 @@ class Partitioned(Problem):
             G *= G.dtype.type(scale)
         return scale * float(value) + self._l2(factors), self._add_smooth(grads, factors)
 
-    def value_and_grad_batch(self, factors: Sequence[Array], chosen: Array) -> tuple[float, list[Array]]:
-        msg = "value_and_grad_batch needs observations in memory, to select them by position; these are in blocks. "
-        msg += "Use stochastic()."
-        raise ValueError(msg)
-
     def fingerprint(self) -> str:
         own = self.partitions
         return f"{super().fingerprint()} {own.digest} {own.shift!r} {own.spread!r}"
@@ -248,10 +241,6 @@ class Partitioned(Problem):
         """The same problem for observations in memory, as a plain Problem."""
         names = ("rank", "prior", "interelement", "tensorspace", "layout", "dtype", "model")
         return Problem(observations, quiet=True, **{name: getattr(self, name) for name in names})
-
-    def over(self, partitions: Partitions) -> Partitioned:
-        """The same problem over other partitions of the same tensor."""
-        return replace(self, observations=partitions.sample, partitions=partitions, quiet=True)
 
 
 def keeps(problem: Partitioned) -> bool:

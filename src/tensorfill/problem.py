@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.labels import slice_name
 from tensorfill.data.observations import DataWarning as DataWarning
@@ -29,11 +28,10 @@ from tensorfill.kernels.base import Layout
 from tensorfill.kernels.choose import make_layout
 from tensorfill.models import CP, MODELS, Model
 from tensorfill.numerical.base import PRIORS, NumericalPrior
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.kernels.dense import DenseLayout
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,12 +179,8 @@ class Problem:
     ) -> tuple[float, list[Array]]:
         """An unbiased estimate of `value_and_grad` from about `batch` observations, others at every step."""
         chosen = rng.choice(self.observations.nnz, size=batch, replace=False)
-        return self.value_and_grad_batch(factors, np.sort(chosen))
-
-    def value_and_grad_batch(self, factors: Sequence[Array], chosen: Array) -> tuple[float, list[Array]]:
-        """An unbiased estimate of `value_and_grad` from the observations `chosen` (sorted positions) alone."""
-        part = self.on(self.observations.subset(chosen))
-        scale = self.observations.nnz / len(chosen)
+        part = self.on(self.observations.subset(np.sort(chosen)))
+        scale = self.observations.nnz / batch
         layout = part._layout("sampled")
         total, grads = layout.value_and_pullback(part.entrywise, factors)
         for G in grads:
@@ -283,10 +277,6 @@ class Problem:
             msg = f"factors must have shapes {want}; got {[np.shape(A) for A in factors]}."
             raise ValueError(msg)
         return [np.ascontiguousarray(A, dtype=self.dtype) for A in factors]
-
-    def mean(self, factors: Sequence[Array]) -> Array:
-        """E[t] under the model at every entry, full shape."""
-        return self.prior.mean(self.model_of(factors).full())
 
     def model_of(self, factors: Sequence[Array]) -> Model:
         """The model with these parameters."""

@@ -94,10 +94,6 @@ class Registry(Generic[T]):
         """Names and classes to choose from, in order."""
         return list(self._items.items())
 
-    def names(self) -> list[str]:
-        """Names to choose from, in order."""
-        return list(self._items)
-
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 

@@ -11,7 +11,7 @@ class LightWorker:
         self.alive, self.held = True, b""
 
     @staticmethod
-    async def start():
+    async def start(temporary):
         await asyncio.sleep(0.002)
         return LightWorker()
 

@@ -23,6 +23,7 @@ from tensorfill.app import serve, storage
 from tensorfill.app.process import RequestError, WorkerProcess
 from tensorfill.app.server import create_app
 from tensorfill.app.sessions import Limits
+from tensorfill.app.worker import Worker
 from tensorfill.app.workspace import Workspace
 from tensorfill.io.files import FileError
 
@@ -225,6 +226,60 @@ def test_the_folder_of_a_killed_server_is_removed(tmp_path, monkeypatch):
     assert alive.path.exists()
     alive.remove()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_that_is_killed_leaves_no_temporary_files(tmp_path, monkeypatch):
+    """What it tried out lay in the system's folder for ever: parts of the data of a visitor."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def note(*command, env, **options):
+        raise OSError(env["TMPDIR"])
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", note)
+    with pytest.raises(OSError, match="private"):
+        asyncio.run(WorkerProcess.start(tmp_path / "private"))
+    folder = tmp_path / "session"
+    folder.mkdir()
+    np.save(tmp_path / "a.npy", np.ones((3, 4)))
+    Workspace(lambda *args, **values: None).open(str(tmp_path / "a.npy"), str(folder))
+    assert tempfile.gettempdir() == str(folder)
+
+
+def test_without_a_worker_nothing_stays_either(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    async def refuse(temporary):
+        raise OSError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(WorkerProcess, "start", refuse)
+
+    async def visitor(browser, app):
+        answer = await browser.post(f"{HOME}files?name=a.csv", content=b"a,b\n1,2\n")
+        assert answer.status_code == 507
+        assert "temporarily unavailable" in answer.json()["error"]
+
+    with pytest.raises(OSError, match="unavailable"):
+        visit(visitor)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_stop_before_the_run_has_begun_stops_it(monkeypatch):
+    """It was lost: the run went on until its end."""
+    said, calls = io.BytesIO(), io.StringIO('{"method": "run", "id": 1}\n{"method": "stop", "id": 0}\n')
+    worker = Worker(calls, said)
+    ended = []
+    worker.workspace.fit = lambda: ended.append("fit")
+    worker.workspace.fit_means = lambda: ended.append("means")
+    worker.workspace.summary = dict
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    with pytest.raises(SystemExit):
+        worker.listen()
+    monkeypatch.undo()
+    worker.fit()
+    assert ended == ["means"]
+    worker.listen_to({"method": "run", "id": 2})
+    worker.fit()
+    assert ended == ["means", "fit"]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP here")

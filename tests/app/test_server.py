@@ -114,5 +114,6 @@ def test_an_upload_that_cannot_be_saved_leaves_no_file_open(monkeypatch):
     made = create_app(token=TOKEN, hosts=hosts(PORT))
     with TestClient(made, base_url=HOME, raise_server_exceptions=False) as one:
         one.get(HOME)
-        assert one.post(HOME + "files?name=a.npy", content=b"x").status_code == 500
+        answer = one.post(HOME + "files?name=a.npy", content=b"x")
+        assert (answer.status_code, answer.json()) == (507, {"error": "this computer refused: the disk is full."})
         assert made.state.sessions.by_key == {}

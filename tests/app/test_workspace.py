@@ -348,7 +348,9 @@ def test_a_table_with_categories_is_filled_as_on_the_command_line(workspace, tmp
     assert "" not in [cell for line in made.splitlines() for cell in line.split(",")]
     for kind in told["formats"]:
         assert Path(workspace.write(kind["name"], str(out))["path"]).stat().st_size > 0
-    assert "<details" in Path(workspace.details()["path"]).read_text()
+    drawn = Path(workspace.details()["path"]).read_text()
+    assert drawn.count("<b>") == 6  # one gap in each of the first rows that have any
+    assert "<b>Rome</b>" in drawn or "<b>Oslo</b>" in drawn
     with contextlib.suppress(SystemExit):
         cli.main(shlex.split(told["command"])[1:])
     assert Path("p-filled.csv").read_text() == made
@@ -359,6 +361,57 @@ def test_a_table_with_categories_is_filled_as_on_the_command_line(workspace, tmp
     workspace.fit_means()  # a stop before any model
     assert workspace.summary()["stopped"]
     assert Path(workspace.write("csv", str(out))["path"]).read_text().count("\n") == 81
+
+
+def test_categories_stay_with_a_value_that_means_missing_and_with_error_bars(workspace, tmp_path):
+    z = RNG.normal(size=60)
+    rows = [f"{170 + 9 * v:.1f},{60 + 5 * v:.1f},{'Rome' if v > 0 else 'Oslo'}" for v in z]
+    rows[3], rows[8] = rows[3].rpartition(",")[0] + ",", "-999" + rows[8][rows[8].index(",") :]
+    (tmp_path / "p.csv").write_text("height,weight,city\n" + "\n".join(rows) + "\n")
+    workspace.open(str(tmp_path / "p.csv"), str(tmp_path))
+    seen = workspace.open(str(tmp_path / "p.csv"), str(tmp_path), {"missing_value": -999})
+    assert (seen["missing"], seen["dtype"]) == (2, "numbers, text and dates")
+    workspace.check({"effort": "quick", "error_bars": True})
+    workspace.fit()
+    told = workspace.summary()
+    assert (told["filled"], told["bars"]) == (2, True)
+    made = Path(workspace.write("csv", str(tmp_path))["path"]).read_text()
+    assert ",," not in made
+    assert "-999" not in made
+    bars = workspace.write("error-bars", str(tmp_path))
+    assert Path(bars["path"]).read_text().startswith("height,weight\n")
+    with contextlib.suppress(SystemExit):
+        cli.main(shlex.split(told["command"])[1:])
+    assert Path("p-filled.csv").read_text() == made
+
+
+def test_the_title_counts_what_was_filled_and_what_was_forecast(workspace, tmp_path):
+    days = np.datetime64("2024-01-01") + np.arange(30)
+    T = np.outer(np.arange(30.0), [1, 2]) + RNG.normal(0, 0.1, (30, 2))
+    lines = [f"{day},{a:.2f},{b:.2f}" for day, (a, b) in zip(days, T, strict=True)]
+    lines[4] = f"{days[4]},,3.5"
+    del lines[9]  # has no row
+    (tmp_path / "t.csv").write_text("day,a,b\n" + "\n".join(lines) + "\n")
+    workspace.open(str(tmp_path / "t.csv"), str(tmp_path))
+    workspace.check({"horizon": 5, "method": "bayes", "rank": 1})
+    workspace.fit()
+    told = workspace.summary()
+    assert (told["ahead"], told["filled"]) == (5, 3)
+    assert told["notes"] == ["day: the step 2024-01-10 had no row; empty ones were added, and are filled."]
+
+
+def test_the_land_is_not_counted(workspace, tmp_path):
+    xr = pytest.importorskip("xarray")
+    cube = np.outer(10 + np.sin(np.arange(24)), np.arange(1, 65)).reshape(24, 8, 8)
+    cube[:, :3, :3] = cube[2, 5, 5] = np.nan  # land, and a cloud
+    months = np.arange("2020-01", "2022-01", dtype="M8[M]").astype("M8[ns]")
+    xr.Dataset({"sst": (("time", "lat", "lon"), cube)}, {"time": months}).to_netcdf(tmp_path / "c.nc")
+    workspace.open(str(tmp_path / "c.nc"), str(tmp_path))
+    workspace.check({"method": "bayes", "rank": 1})
+    workspace.fit()
+    told = workspace.summary()
+    assert told["filled"] == 1
+    assert "fill_unseen" not in str(told["notes"])
 
 
 def test_a_forecast_needs_a_time_axis(workspace, tmp_path):

@@ -35,7 +35,7 @@ class Racing(LightWorker):
     """As a worker process, which tells the server of errors: its folder may be gone, and it may have been ended."""
 
     @staticmethod
-    async def start() -> Racing:
+    async def start(temporary: Path) -> Racing:
         await asyncio.sleep(0.002)
         return Racing()
 

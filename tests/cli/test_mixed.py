@@ -39,6 +39,34 @@ def cells(name):
         return list(csv.reader(file))
 
 
+def test_categories_are_filled_with_a_report_error_bars_and_a_value_that_means_missing():
+    """What is asked beside the answer does not change what is filled."""
+    table = holes(people())
+    table.assign(seen=table["seen"].dt.strftime("%Y-%m-%d")).fillna({"height": -999, "visits": -999}).to_csv(
+        "a.csv", index=False
+    )
+    extra = ("--report", "r.html", "--error-bars", "bars.csv", "--missing-value", "-999")
+    assert run("complete", "a.csv", "-o", "b.csv", "--effort", "quick", *extra) == 0
+    out, bars = pd.read_csv("b.csv"), pd.read_csv("bars.csv")
+    assert out.notna().all(axis=None)
+    assert (out["city"] == people()["city"])[table["city"].isna()].mean() > 0.6
+    assert out["height"].min() > 100
+    assert list(bars.columns) == ["height", "visits"]
+    gap = table["height"].isna()
+    assert (bars["height"] > 0)[gap].all()
+    assert (bars["height"] == 0)[~gap].all()
+    with open("r.html") as file:
+        assert "city = Rome" in file.read()
+
+
+def test_a_mixed_table_by_its_name_is_filled_in_python_as_well():
+    holes(people()).to_csv("a.csv", index=False)
+    out = tfl.complete("a.csv", effort="quick").completed
+    assert list(out.columns) == list(people().columns)
+    assert out.notna().all(axis=None)
+    assert out["seen"].dtype.kind == "M"
+
+
 def test_a_mixed_csv_comes_back_with_every_known_cell_as_it_was(capsys):
     table = holes(people())
     text = table.assign(visits=table["visits"].astype("Int64")).to_csv(index=False, date_format="%Y-%m-%d")
@@ -103,3 +131,71 @@ def test_a_table_of_numbers_alone_can_be_extended():
     assert run("complete", "old.csv", "-o", "b.csv", "--effort", "quick", "-q", "--save", "run.npz") == 0
     assert run("extend", "run.npz", "new.csv", "-o", "c.csv", "-q") == 0
     assert pd.read_csv("c.csv").notna().all(axis=None)
+
+
+def workbook(name, rows, merged=None):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for k, row in enumerate(rows, 1):
+        for n, value in enumerate(row, 1):
+            book.active.cell(k, n, value)
+            if isinstance(value, str):
+                book.active.cell(k, n).data_type = "s"
+    book.create_sheet("notes")["A1"] = "kept"
+    if merged:
+        book.active.merge_cells(merged)
+    book.save(name)
+
+
+def of_colours(rows=60):
+    """Text that Excel takes for formulas, and codes that begin with 0."""
+    rng = np.random.default_rng(0)
+    codes, kinds = ["007", "7", "12"], ["=HYPERLINK(1)", "@red", "blue"]
+    table = [["code", "=kind", "a", "b"]]
+    for k in range(rows):
+        cells = [codes[k % 3], kinds[k // 2 % 3], *rng.normal(size=2).round(3)]
+        table.append([None if n and rng.random() < 0.25 else x for n, x in enumerate(cells)])
+    return table
+
+
+@pytest.mark.parametrize("out", ["b.xlsx", "b.csv"])
+def test_text_in_excel_stays_text(out):
+    """Formulas were written live, and 007 became 7."""
+    rows = of_colours()
+    rows[5][0] = None
+    workbook("a.xlsx", rows)
+    assert run("complete", "a.xlsx", "-o", out, "--effort", "quick", "-q") == 0
+    if out == "b.csv":
+        found = cells(out)
+    else:
+        book = pytest.importorskip("openpyxl").load_workbook(out)
+        assert all(cell.data_type != "f" for row in book.active for cell in row)
+        assert book["notes"]["A1"].value == "kept"
+        found = [[cell.value for cell in row] for row in book.active]
+    for old, new in zip(rows, found, strict=True):
+        for a, b in zip(old, new, strict=True):
+            assert b not in (None, "")
+            assert a is None or b == a or b == str(a)
+    assert {row[0] for row in found[1:]} == {"007", "7", "12"}
+    assert {row[1] for row in found[1:]} == {"=HYPERLINK(1)", "@red", "blue"}
+
+
+def test_merged_cells_of_a_mixed_table_are_a_sentence(capsys):
+    workbook("a.xlsx", of_colours(), merged="A2:A4")
+    assert run("complete", "a.xlsx", "-o", "b.xlsx", "--effort", "quick") == 1
+    assert "cells A2:A4 of its sheet 'Sheet' are merged" in capsys.readouterr().err
+
+
+def test_numbers_as_text_and_dates_of_a_sheet():
+    """Numbers that Excel holds as text are numbers, as they are in CSV, and stay as they were written."""
+    rows = of_colours()
+    table = [[*row, k % 7 if k else "n"] for k, row in enumerate(rows)]
+    for row in table[1:]:
+        row[2] = None if row[2] is None else f"{row[2]:.2f}"
+    workbook("a.xlsx", table)
+    assert run("complete", "a.xlsx", "-o", "b.xlsx", "--effort", "quick", "-q") == 0
+    found = [[c.value for c in row] for row in pytest.importorskip("openpyxl").load_workbook("b.xlsx").active]
+    gaps = [new[2] for old, new in zip(table[1:], found[1:], strict=True) if old[2] is None]
+    assert gaps
+    assert all(isinstance(x, float) for x in gaps)
+    assert all(old[2] in (None, new[2]) for old, new in zip(table, found, strict=True))

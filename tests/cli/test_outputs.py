@@ -77,6 +77,28 @@ def test_a_file_that_appears_in_the_checkpoints_place_stays(folder):
     assert (folder / "c.npz").read_text() == "Dear diary"
 
 
+@pytest.mark.parametrize("name", ["diary.txt", "other.npz", "link"])
+def test_no_saved_run_and_no_report_takes_the_place_of_another_file(folder, name, capsys):
+    """`done.save("table.csv")` replaced the table."""
+    (folder / "diary.txt").write_text("Dear diary")
+    np.savez("other.npz", results=np.ones(4))
+    os.symlink("diary.txt", "link")
+    before = files(folder)
+    done = tfl.complete(np.load("in.npy"), mask=np.load("mask.npy"), method="halrtc", max_iter=2)
+    for what, write in {"saved run": done.save, "report": done.report}.items():
+        with pytest.raises(ValueError, match=f"{what} {name} is a file that is not a {what}.*Name another"):
+            write(name)
+    for option, what in {"--save": "saved run", "--report": "report"}.items():
+        assert run("complete", "in.npy", "--mask", "mask.npy", "-o", "o.npy", option, name, *QUICK) == 1
+        assert capsys.readouterr().err.startswith(f"tensorfill: {what} {name} is a file that is not a {what}")
+    assert run("demo", "-o", name, "--max-iter", "1") == 1
+    assert "picture" in capsys.readouterr().err
+    assert files(folder) == before
+    for _ in range(2):  # but its own
+        done.save("run.npz")
+        done.report("r.html")
+
+
 def test_an_empty_file_and_a_former_checkpoint_may_become_a_checkpoint(folder):
     (folder / "c.npz").touch()
     T = np.where(np.load("mask.npy"), np.load("in.npy"), np.nan)
@@ -194,7 +216,7 @@ def test_names_that_a_format_has_no_room_for_are_refused_before_the_fit(folder, 
     rows = [f"{i},{j},{i + j}" for i in range(6) for j in range(5) if (i + j) % 4]
     with open("t.csv", "w") as file:
         file.write("x,y,km/h\n" + "\n".join(rows) + "\n")
-    monkeypatch.setattr("tensorfill.cli.job.complete", lambda *a, **k: pytest.fail("it came to the fit"))
+    monkeypatch.setattr("tensorfill.cli.progress.complete", lambda *a, **k: pytest.fail("it came to the fit"))
     assert run("complete", "t.csv", "--dims", "x,y", "--value", "km/h", "-o", f"out{ending}", *QUICK) == 1
     assert f"cannot write out{ending}: " in (said := capsys.readouterr().err)
     assert "no '/' in a name; got 'km/h'" in said
@@ -202,7 +224,7 @@ def test_names_that_a_format_has_no_room_for_are_refused_before_the_fit(folder, 
 
 
 def test_the_demonstration_keeps_to_it_too(folder, monkeypatch, capsys):
-    monkeypatch.setattr("tensorfill.cli.demo.complete", lambda *a, **k: pytest.fail("it came to the fit"))
+    monkeypatch.setattr("tensorfill.cli.progress.complete", lambda *a, **k: pytest.fail("it came to the fit"))
     assert run("demo", "-o", "a.png", "--report", "./a.png") == 2
     assert "name another file for one of them" in capsys.readouterr().err
     os.mkfifo("fifo.png")

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from prior_examples import tensorspace_examples
 
 from tensorfill.interelement._isotropic import ROWS_PER_TASK, Terms, any_modes, two_modes
 from tensorfill.interelement.check import check_tensorspace_prior
 from tensorfill.interelement.tensorspace import TENSORSPACE, IsotropicTV, opponent, tensorspace_from_settings
 
-EXAMPLES = [example for _, cls in TENSORSPACE.items() for example in cls.examples()]
+EXAMPLES = [example for name in TENSORSPACE for example in tensorspace_examples(name)]
 
 
 def picture(shape, seed=0, dtype=np.float64):

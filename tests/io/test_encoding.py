@@ -120,3 +120,63 @@ def test_a_level_may_look_like_a_number():
     wrong = table.assign(miles=table["miles"].astype(object).where(table.index != 3, "many"))
     with pytest.raises(TypeError, match="the values of column 'miles' must be numbers; got 'many'"):
         tfl.complete(wrong)
+
+
+def kinds_of_levels(z):
+    """Columns that are neither plain numbers nor plain text."""
+    from datetime import date, time, timedelta
+
+    three = np.digitize(z, [-0.4, 0.4])
+    days = [date(2020, 1, 1) + timedelta(days=int(50 * x)) for x in z]
+    return {
+        "category of numbers": pd.Series(pd.Categorical(three + 0.5)),
+        "category of dates": pd.Series(pd.Categorical(pd.Timestamp("2020-01-01") + pd.to_timedelta(three, "D"))),
+        "cut": pd.Series(pd.cut(z, [-9, -0.5, 0.5, 9])),
+        "dates as objects": pd.Series(days, dtype=object),
+        "dates of Arrow": pd.Series(days).astype("date32[pyarrow]"),
+        "moments of Arrow": pd.Series(pd.to_datetime(days)).astype("timestamp[ns][pyarrow]"),
+        "months": pd.Series(pd.PeriodIndex(pd.to_datetime(days), freq="M")),
+        "clock times": pd.Series([time(12 + k) for k in three], dtype=object),
+        "bytes": pd.Series([[b"a", b"b", b"c"][k] for k in three], dtype=object),
+    }
+
+
+@pytest.mark.parametrize("name", kinds_of_levels(np.zeros(1)))
+def test_levels_and_moments_of_every_type_come_back(name, tmp_path):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=80)
+    column = kinds_of_levels(z)[name]
+    gaps = rng.random(80) < 0.2
+    table = pd.DataFrame({"x": z + 0.1 * rng.normal(size=80), "c": column.mask(gaps)})
+    done = tfl.complete(table, effort="quick")
+    filled = done.completed["c"]
+    assert filled.dtype == column.dtype
+    assert filled.notna().all()
+    assert filled[~gaps].tolist() == column[~gaps].tolist()
+    assert {type(x) for x in filled} == {type(x) for x in column}
+    chance = (column[gaps] == column.mode()[0]).mean()
+    if column.nunique() < 5:
+        assert (filled[gaps] == column[gaps]).mean() > max(chance, 0.5)
+        done.save(tmp_path / "run.npz")
+        later = tfl.Completion.load(tmp_path / "run.npz").extend(table.head(9))
+        assert later.completed["c"].tolist() == done.extend(table.head(9)).completed["c"].tolist()
+
+
+def test_what_is_neither_number_nor_level_is_left_alone():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40, 2)), columns=["x", "y"])
+    table.loc[3, "y"] = np.nan
+    wave = pd.Series(table["x"] * 1j).mask(rng.random(40) < 0.2)
+    with pytest.warns(DataWarning, match="column 'wave' holds no numbers and is left as it is"):
+        done = tfl.complete(table.assign(wave=wave), effort="quick")
+    assert done.completed["wave"].equals(wave)
+    assert done.completed["y"].notna().all()
+
+
+def test_arrow_in_arrow_out():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_pandas(holes(people()).drop(columns="remark"), preserve_index=False)
+    done = tfl.complete(table, effort="quick")
+    assert done.completed.schema == table.schema
+    assert all(column.null_count == 0 for column in done.completed.columns)
+    assert done.extend(table.slice(0, 5)).completed.schema == table.schema

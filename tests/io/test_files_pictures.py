@@ -196,9 +196,11 @@ def test_a_matrix_in_a_table_by_its_name_gives_a_table(tmp_path):
     (tmp_path / "a.csv").write_text("day,x,y\n2024-01-01,1.5,2\n2024-01-02,,4\n2024-01-03,3.5,\n2024-01-04,2.5,3\n")
     out = tfl.complete(tmp_path / "a.csv", method="halrtc", max_iter=5).completed
     assert list(out.columns) == ["x", "y"]
-    assert list(out.index) == [f"2024-01-0{k}" for k in (1, 2, 3, 4)]
+    assert [str(day.date()) for day in out.index] == [f"2024-01-0{k}" for k in (1, 2, 3, 4)]
     assert out.notna().all(axis=None)
     assert out.loc["2024-01-03", "x"] == 3.5
+    longer = tfl.complete(tmp_path / "a.csv", method="bayes", rank=1, draws=4, burn=2, horizon=1).completed
+    assert str(longer.index[-1].date()) == "2024-01-05"  # its dates are dates
 
 
 def test_colour_profile_and_resolution_are_kept(tmp_path):

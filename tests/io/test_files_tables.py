@@ -555,6 +555,20 @@ def test_columns_of_text_beside_numbers_are_carried_along(tmp_path):
         tfl.Problem(replace(loaded, values=loaded.values * [1, np.nan]).observations(), rank=1)
 
 
+@pytest.mark.parametrize("first", ["xlsx", "parquet", "feather", "tsv"])
+def test_columns_of_text_go_along_into_tables_of_other_formats(tmp_path, first):
+    """Parquet once came out of a CSV table with the numbers and one column of labels alone."""
+    (tmp_path / "a.csv").write_text(MIXED)
+    loaded = read(tmp_path / "a.csv")
+    write(tmp_path / f"b.{first}", np.nan_to_num(loaded.values, nan=2.0), loaded)
+    again = read(tmp_path / f"b.{first}")
+    np.testing.assert_array_equal(again.values, np.nan_to_num(loaded.values, nan=2.0))
+    write(tmp_path / "c.csv", again.values, again)
+    found = pd.read_csv(tmp_path / "c.csv")
+    expected = pd.read_csv(io.StringIO(MIXED)).fillna({"rain": 2, "wind": 2})
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False)
+
+
 @pytest.mark.parametrize("ending", ["xlsx", "parquet"])
 def test_columns_of_text_of_other_tables_are_carried_along(tmp_path, ending):
     frame = pd.read_csv(io.StringIO(MIXED), parse_dates=["day"])

@@ -140,3 +140,11 @@ def test_decimals_of_pandas_come_back_as_decimals(long):
     assert {type(x) for x in back} == {Decimal}
     assert [x for k, x in enumerate(back) if k != 4] == [x for k, x in enumerate(exact) if k != 4]
     assert back[4].as_tuple().exponent == -2  # as fine as those that are known
+
+
+def test_a_decimal_of_parquet_is_the_number_next_to_it(tmp_path):
+    """3.30 was read as 3.3000000000000003."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    prices = [Decimal("1.10"), None, Decimal("3.30"), Decimal("2.20")]
+    pq.write_table(pa.table({"a": pa.array(prices, pa.decimal128(10, 2)), "b": [1.0, 2, 3, 4]}), tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet").values[[0, 2, 3], 0].tolist() == [1.1, 3.3, 2.2]

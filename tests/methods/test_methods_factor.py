@@ -309,9 +309,9 @@ def test_fbcp_mp_mixes_neighbours_of_the_long_modes_only(rng):
     np.testing.assert_allclose(W[4, 6] / W[4, 5], np.exp(-2 * 0.3 * (4 - 1)))
     data, method = masked(picture(9, 8), 0.5), FBCPMP(mixing=0.4)
     Z = rng.standard_normal((3, 2))
-    assert method.smoothed(data, 2, Z) is Z
+    assert method.smooth_rows(data, 2, Z) is Z
     Z = rng.standard_normal((9, 2))
-    np.testing.assert_allclose(method.smoothed(data, 0, Z), Z + 2.0 * fbcp.neighbour_means(Z, data.share))
+    np.testing.assert_allclose(method.smooth_rows(data, 0, Z), Z + 2.0 * fbcp.neighbour_means(Z, data.share))
 
 
 @pytest.mark.parametrize("shape", [(12, 9), (3, 10, 8), (7, 6, 8), (6, 5, 4, 7)], ids=str)

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import time
+import tracemalloc
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +80,7 @@ def model_values(prior):
 
 
 def test_names():
-    assert set(PRIORS.names()) == {
+    assert set(PRIORS) == {
         *("normal", "gamma", "exponential", "rayleigh", "lognormal", "laplace", "huber", "student-t"),
         *("beta-divergence", "poisson", "poisson-log", "bernoulli", "bernoulli-odds", "bernoulli-logit"),
         *("binomial", "negative-binomial", "geometric", "zero-truncated-poisson", "zero-inflated-poisson"),
@@ -667,6 +668,21 @@ def test_no_formula_takes_long(text):
         for function in compile_expression(text):
             function(np.ones(100), np.full(100, 1.5))
     assert time.process_time() - began < 1.0
+
+
+def test_no_formula_takes_much_memory():
+    """As many arrays as operations were held at once: 2 GB for 10^6 entries."""
+    t, x = np.random.default_rng(0).uniform(0.5, 2, (2, 300, 1000))
+    functions = compile_expression("+".join(f"x*1.{k:03}" for k in range(1, 240)) + "+t*log(x)")
+    tracemalloc.start()
+    try:
+        answers = [function(t, x) for function in functions]
+        assert tracemalloc.get_traced_memory()[1] < 12 * x.nbytes + 300 * 2**18
+    finally:
+        tracemalloc.stop()
+    for whole, function in zip(answers, functions, strict=True):
+        assert whole.shape == x.shape
+        assert np.array_equal(whole[::7], [function(a, b) for a, b in zip(t[::7], x[::7], strict=True)])
 
 
 def test_no_formula_in_a_saved_model_takes_long(tmp_path):

@@ -50,22 +50,6 @@ def test_at_is_full_and_both_survive_packing(answer):
     np.testing.assert_array_equal(again.full(), full)
 
 
-def test_blends_of_older_files_are_read():
-    rows = np.array([[0, 1], [1, 0]], dtype=np.uint8)
-    blend = Blend((Filled(np.zeros((2, 2))), Filled(np.ones((2, 2)))), np.array([[0.5, 0.5], [0.0, 1.0]]), rows)
-    arrays, meta = blend.pack()
-    arrays["kinds"] = arrays.pop("rows")  # as format 3 has it
-    np.testing.assert_array_equal(unpack(arrays, {"kind": blend.kind, **meta}).full(), blend.full())
-
-
-def test_folds_of_older_files_are_read():
-    folded = Refolded(Filled(np.random.default_rng(0).normal(size=(2, 3, 4))), 0, by_threes(5))
-    arrays, meta = folded.pack()
-    del arrays["refolded"]  # periods had a kind of their own
-    again = unpack(arrays, {"kind": "folded", **meta, "period": 3, "length": 5})
-    np.testing.assert_array_equal(again.full(), folded.full())
-
-
 def test_a_blend_is_the_weighted_mean_kept_inside():
     a, b = np.zeros((2, 2)), np.full((2, 2), 10.0)
     kinds = np.array([[0, 1], [0, 1]], dtype=np.uint8)

@@ -110,13 +110,6 @@ def test_export_to_other_libraries(done):
     assert np.allclose(done.to_pyttb().full().data, X)
 
 
-def test_normalised_factors_rebuild_the_model(done):
-    weights, factors = done.model.normalised()
-    assert np.allclose(tfl.CP([factors[0] * weights, *factors[1:]]).full(), done.model.full())
-    assert (np.diff(weights) <= 0).all()
-    assert all(np.allclose(np.linalg.norm(A, axis=0), 1) for A in factors)
-
-
 def test_every_status_has_a_sentence():
     for status in tfl.Status:
         assert status.sentence.endswith(".")

@@ -8,9 +8,9 @@ from scipy.optimize import lsq_linear
 import tensorfill as tfl
 from tensorfill.numerical.base import PRIORS
 from tensorfill.solvers import rowsystems
-from tensorfill.solvers.balance import even_scales
+from tensorfill.solvers.balance import balance_scales
 from tensorfill.solvers.curvature import curvature, expand
-from tensorfill.solvers.newton import careful_sweep
+from tensorfill.solvers.newton import sweeps_of
 from tensorfill.solvers.rows import Rows, rows_of
 
 TIES = {
@@ -123,24 +123,24 @@ def test_balance_keeps_the_model_and_lowers_the_penalty():
         2: tfl.NonNegative() + tfl.Ridge(2),
     }
     problem, factors = make_problem("normal", interelement=interelement)
-    even = rows_of(problem).balanced(factors)
+    even = rows_of(problem).balance(factors)
     np.testing.assert_allclose(tfl.CP(even).full(), tfl.CP(factors).full())
     assert problem.value(even) < problem.value(factors)
-    again = rows_of(problem).balanced(even)
+    again = rows_of(problem).balance(even)
     assert all(np.allclose(a, b) for a, b in zip(again, even, strict=True))
 
 
 def test_even_scales_have_the_least_sum(rng):
     q, norm = rng.uniform(0.1, 3.0, (2, 3, 5))
     norm[1], q[2] = 0.0, 0.0
-    y = even_scales(q, norm)
+    y = balance_scales(q, norm)
     np.testing.assert_allclose(y.prod(axis=0), 1.0)
     least = (q * y**2 + norm * y).sum(axis=0)
     for _ in range(20):
         other = y * np.exp(0.1 * rng.standard_normal(y.shape))
         other /= other.prod(axis=0) ** (1 / 3)
         assert (least <= (q * other**2 + norm * other).sum(axis=0)).all()
-    assert (even_scales(0 * q, 0 * norm) == 1).all()
+    assert (balance_scales(0 * q, 0 * norm) == 1).all()
 
 
 @pytest.mark.parametrize("tie", ["none", "ridge"])
@@ -204,7 +204,7 @@ def test_a_careful_sweep_never_rises_even_from_far_away(prior, rng):
     for scale in (1.0, -1.0, 30.0):
         start = [scale * A * rng.uniform(0.1, 2.0, A.shape) for A in factors]
         before = problem.value(start)
-        assert problem.value(careful_sweep(problem, rows_of(problem), start)) <= before * (1 + 1e-12)
+        assert problem.value(sweeps_of(problem).careful(problem, start)) <= before * (1 + 1e-12)
 
 
 def test_newton_needs_few_sweeps_where_first_order_steps_need_many():

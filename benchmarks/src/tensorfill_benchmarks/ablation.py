@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tensorfill.methods import METHODS
 from tensorfill.methods.classical.modes import long_modes
 from tensorfill.numerical.continuous import Normal
+from tensorfill_benchmarks import style
 from tensorfill_benchmarks.cells import Cell, CellFile, Report, Row, Watcher, run_cells, write_text
 from tensorfill_benchmarks.pictures import Picture, choose, find
 from tensorfill_benchmarks.table1 import check_numbers, fill, remember
@@ -85,6 +86,7 @@ def run(
     progress: Watcher | None = None,
     *,
     limit: int | None = None,
+    observed: str | Path | None = None,
     again: bool = False,
 ) -> tuple[Report, list[Table]]:
     """Run what OUT/ablation.csv does not have, write ablation.md, and return its tables.
@@ -93,12 +95,13 @@ def run(
     ----------
     names : which pictures; None for house and tree, or the first two where those are missing
     limit : iterations of every run; None for each method's own
+    observed : folder of incomplete pictures, as in Table 1; None to draw masks
     """
     check_numbers(rates, seeds)
     if names is None:
         found = list(find(images))
         names = [n for n in USUAL if n in found] or found[:2]
-    pictures = choose(images, names)
+    pictures = choose(images, names, observed)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     remember(folder, pictures)
@@ -177,5 +180,4 @@ def _psnr(rows: Sequence[Row], variant: str, image: str, rate: float) -> float |
 
 def markdown(table: Table) -> str:
     """The table in Markdown."""
-    lines = [table.head, ("---",) * len(table.head), *table.rows]
-    return "\n".join([f"## {table.title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""])
+    return f"## {table.title}\n\n{style.markdown(table.head, table.rows)}\n"

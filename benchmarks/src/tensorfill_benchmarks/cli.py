@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import typer
 
-from tensorfill_benchmarks.cli_paper import ablation, figures, paper, sptc_study, table1
+from tensorfill_benchmarks.cli_paper import ablation, figures, paper, table1
 from tensorfill_benchmarks.cli_pictures import cubes, holes, large
 from tensorfill_benchmarks.cli_speed import growth, solvers, speed
 from tensorfill_benchmarks.cli_tables import choose, mixed, models, tables
@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 # In the order of `tensorfill bench --help`; a command has the name of its function, with "-" for "_".
-COMMANDS: list[Callable[..., None]] = [speed, solvers, table1, figures, ablation, paper, sptc_study]
+COMMANDS: list[Callable[..., None]] = [speed, solvers, table1, figures, ablation, paper]
 COMMANDS += [holes, choose, models, tables, mixed, growth, large, cubes]
 
 for command in COMMANDS:

@@ -43,18 +43,19 @@ def table1(
 def figures(
     images: Images,
     out: Out = "out/figures",
-    only: Annotated[str | None, typer.Option(metavar="a,b", help="Only these: fig2, fig3, fig4, speed.")] = None,
+    only: Annotated[str | None, typer.Option(metavar="a,b", help="Only these: fig2, fig3, fig4.")] = None,
     methods: Methods = None,
     names: Names = None,
     seed: Annotated[int, typer.Option(metavar="S", min=0, help="Gives the mask and the start.")] = 0,
     seconds: Annotated[
         float | None,
-        typer.Option(metavar="S", help="Time of each run of Figure 3 (b) and of each solver; by default 120."),
+        typer.Option(metavar="S", help="Time of each run of Figure 3 (b); by default 120."),
     ] = None,
+    observed: Observed = None,
     quick: Quick = False,
     again: Again = False,
 ) -> None:
-    """Figures 2, 3 and 4 of the paper, and PSNR against seconds: a CSV each, then PNGs."""
+    """Figures 2, 3 and 4 of the paper: a CSV each, then PNGs."""
     from tensorfill_benchmarks import console
     from tensorfill_benchmarks.figures import run
 
@@ -70,13 +71,12 @@ def figures(
             names=console.words(names),
             seed=seed,
             seconds=seconds,
+            observed=observed,
             quick=quick,
             again=again,
         ),
     )
-    if drawn.remark:
-        typer.echo(f"{drawn.remark}.")
-    console.end(report, drawn.files)
+    console.end(report, drawn)
 
 
 def ablation(
@@ -85,6 +85,7 @@ def ablation(
     names: Names = None,
     rates: Rates = "60,90",
     seeds: Seeds = "0",
+    observed: Observed = None,
     quick: Quick = False,
     again: Again = False,
 ) -> None:
@@ -101,7 +102,7 @@ def ablation(
     report, tables = console.carry_out(
         "ablation",
         out,
-        lambda bar: run(images, out, console.words(names), at, each, bar, limit=limit, again=again),
+        lambda bar: run(images, out, console.words(names), at, each, bar, limit=limit, observed=observed, again=again),
     )
     for table in tables:
         console.show(table.title, table.head, table.rows)
@@ -152,35 +153,3 @@ def paper(
         ),
     )
     console.end(report, [page])
-
-
-def sptc_study(
-    images: Images,
-    out: Out = "out/sptc-study",
-    names: Annotated[str, typer.Option(metavar="a,b", help="Which pictures of the folder, by name.")] = "house,tree",
-    rates: Rates = "60,80,95",
-    seeds: Seeds = "0,1",
-    only: Annotated[
-        str | None, typer.Option(metavar="a,b", help="Vary only these: start, alpha, rho, epsilon, order.")
-    ] = None,
-    iterations: Annotated[
-        int, typer.Option(metavar="K", min=1, help="Iterations of each run, which is scored on its way.")
-    ] = 2000,
-    again: Again = False,
-) -> None:
-    """The method sptc with one thing changed at a time, and its distance to print: OUT/sptc_study.csv, sptc_study.md.
-
-    A run that is in the CSV is not run again.
-    """
-    from tensorfill_benchmarks import console
-    from tensorfill_benchmarks.sptc_study import csv_file, run, summary
-
-    at, each = console.numbers("--rates", rates, float), console.numbers("--seeds", seeds, int)
-    asked, some = console.words(names), console.words(only)
-    report = console.carry_out(
-        "sptc-study",
-        out,
-        lambda bar: run(images, out, asked, at, each, some, bar, iterations=iterations, again=again),
-    )
-    console.show("Algorithm 3, one thing changed at a time", *summary(csv_file(out).rows()))
-    console.end(report, [f"{out}/sptc_study.{ending}" for ending in ("csv", "md")])

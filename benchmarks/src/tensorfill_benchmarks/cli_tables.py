@@ -73,7 +73,9 @@ def mixed(
         str | None, typer.Option(metavar="a,b", help="Which methods: tensorfill, KNNImputer, ...")
     ] = None,
     seeds: Annotated[str, typer.Option(metavar="0,1", help="Seeds of the gaps and of the methods.")] = "0",
-    data: Data = None,
+    data: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Folder of CSV files with tables without gaps.")
+    ] = None,
 ) -> None:
     """Tables with numbers and categories beside the imputers people use: OUT/mixed.csv, mixed.md, mixed.png.
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from tensorfill.terminal import BAD_USAGE, INTERRUPTED, UserError, as_user_error, clock
 from tensorfill_benchmarks.cells import Progress, Report
+from tensorfill_benchmarks.style import markdown
 
 T = TypeVar("T")
 
@@ -90,8 +91,7 @@ def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None
     """A table on a terminal, Markdown in a pipe."""
     console = Console()
     if not console.is_terminal:
-        lines = [head, ["---"] * len(head), *rows]
-        typer.echo("\n".join([f"## {title}", "", *(f"| {' | '.join(line)} |" for line in lines), ""]))
+        typer.echo(f"## {title}\n\n{markdown(head, rows)}\n")
         return
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", padding=(0, 2))
     for k, name in enumerate(head):

@@ -1,4 +1,4 @@
-"""The paper's figures, and one of our own: each writes its CSV first, then the PNG from it."""
+"""The paper's figures: each writes its CSV first, then the PNG from it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from tensorfill.registry import did_you_mean
 from tensorfill_benchmarks import curves, strips
 from tensorfill_benchmarks.cells import Report, Watcher, run_cells
 from tensorfill_benchmarks.pictures import choose
-from tensorfill_benchmarks.plans import QUICK, Drawn, Effort
+from tensorfill_benchmarks.plans import QUICK, Effort
 from tensorfill_benchmarks.table1 import default_methods, remember
 
 FIGURES = {
     "fig2": "six pictures completed by each method",
     "fig3": "sptc with other weights of smoothness, and with other ranks for the same time",
     "fig4": "PSNR against alpha, and where it collapses",
-    "speed": "PSNR against seconds: auto, sptc, and each solver on one problem",
 }
 
 
@@ -32,9 +31,10 @@ def run(
     names: Sequence[str] | None = None,
     seed: int = 0,
     seconds: float | None = None,
+    observed: str | Path | None = None,
     quick: bool = False,
     again: bool = False,
-) -> tuple[Report, Drawn]:
+) -> tuple[Report, list[Path]]:
     """Run what the CSVs do not have yet, then draw.
 
     Parameters
@@ -42,8 +42,9 @@ def run(
     images : folder of pictures
     only : some of FIGURES; None for all
     methods : the columns of Figure 2; None for the paper's ten and ours
-    names : which pictures; None for all. Figures 3, 4 and speed use house, or the first where it is missing
-    seconds : of every run of Figure 3 (b) and of every solver; the paper's 2 minutes by default
+    names : which pictures; None for all. Figures 3 and 4 use house, or the first where it is missing
+    seconds : of every run of Figure 3 (b); the paper's 2 minutes by default
+    observed : folder of incomplete pictures, as in Table 1; None to draw masks
     quick : a few iterations of everything, to see that it works
     again : run also what is finished
     """
@@ -60,7 +61,7 @@ def run(
         effort = replace(effort, seconds=seconds)
     usual = ["auto", "sptc"] if quick else default_methods()
     columns = [METHODS[m].name for m in (usual if methods is None else methods)]
-    pictures = choose(images, names)
+    pictures = choose(images, names, observed)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     remember(folder, pictures)
@@ -68,11 +69,8 @@ def run(
         "fig2": lambda: strips.figure2(pictures, columns, folder, effort, seed),
         "fig3": lambda: strips.figure3(pictures, folder, effort, seed),
         "fig4": lambda: curves.figure4(pictures, folder, effort, seed),
-        "speed": lambda: curves.speed(pictures, folder, effort, seed),
     }
     plans = [make[name]() for name in wanted]
     cells = [cell for plan in plans for cell in plan.cells]
     report = run_cells(cells, progress, again=again)
-    drawn = [plan.draw() for plan in plans]
-    files = tuple(path for one in drawn for path in one.files)
-    return report, Drawn(files, " ".join(one.remark for one in drawn if one.remark))
+    return report, [path for plan in plans for path in plan.draw()]

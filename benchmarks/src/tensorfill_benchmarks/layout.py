@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from statistics import mean
 
-from tensorfill_benchmarks import paper
-from tensorfill_benchmarks.style import page
+from tensorfill_benchmarks import paper, style
 
 Row = Mapping[str, str]
 
@@ -192,25 +191,21 @@ def averages(table: Table) -> tuple[list[str], list[list[str]]]:
 
 def markdown(table: Table) -> str:
     """The table in Markdown; a difference is an arrow and a number, as there are no colours."""
-    head = ["missing", "picture", *map(title, table.methods)]
-    out = ["# Table 1", "", MEANING, "", _md_row(head), _md_row(["---"] * len(head))]
-    for line in table.lines:
-        cells = [_md_cell(line.entries.get(m)) for m in table.methods]
-        name = line.title if line.image else f"**{line.title}**"
-        out.append(_md_row([f"{line.rate} %", name, *cells]))
-    out += ["", "## Averages: SSIM, seconds", "", _md_row(["missing", *map(title, table.methods)])]
-    out.append(_md_row(["---"] * (len(table.methods) + 1)))
-    for line in table.lines:
-        if line.image is None:
-            cells = [_aside(line.entries.get(m)) for m in table.methods]
-            out.append(_md_row([f"{line.rate} %", *cells]))
-    out += ["", _seeds(table), *table.remarks, ""]
-    out += [f"{k}. {note}" for k, note in enumerate(table.notes, 1)]
-    return "\n".join(out).rstrip() + "\n"
-
-
-def _md_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    titles = list(map(title, table.methods))
+    rows = [
+        [f"{line.rate} %", line.title if line.image else f"**{line.title}**"]
+        + [_md_cell(line.entries.get(m)) for m in table.methods]
+        for line in table.lines
+    ]
+    asides = [
+        [f"{line.rate} %", *(_aside(line.entries.get(m)) for m in table.methods)]
+        for line in table.lines
+        if line.image is None
+    ]
+    notes = [f"{k}. {note}" for k, note in enumerate(table.notes, 1)]
+    parts = ["# Table 1", MEANING, style.markdown(["missing", "picture", *titles], rows)]
+    parts += ["## Averages: SSIM, seconds", style.markdown(["missing", *titles], asides)]
+    return "\n\n".join(parts) + "\n\n" + "\n".join([_seeds(table), *table.remarks, "", *notes]).rstrip() + "\n"
 
 
 def _md_cell(entry: Entry | None) -> str:
@@ -237,7 +232,7 @@ def _seeds(table: Table) -> str:
 
 def html(table: Table) -> str:
     """A page of its own, in light and dark."""
-    return page("Table 1: ours and the paper's", fragment(table))
+    return style.page("Table 1: ours and the paper's", fragment(table))
 
 
 def fragment(table: Table) -> str:

@@ -27,13 +27,11 @@ class Effort:
     Attributes
     ----------
     iterations : of Figure 3 (a) and, a third of it, Figure 4
-    sptc : iterations of sptc in the speed figure
-    seconds : of every run of Figure 3 (b) and of every solver in the speed figure; the paper's 2 minutes
+    seconds : of every run of Figure 3 (b); the paper's 2 minutes
     limit : iterations of every method in Figure 2; None for the method's own
     """
 
     iterations: int = 900
-    sptc: int = 2000
     seconds: float = 120.0
     limit: int | None = None
 
@@ -43,15 +41,7 @@ class Effort:
         return "" if self.limit is None else f"-{self.limit}"
 
 
-QUICK = Effort(iterations=9, sptc=12, seconds=0.5, limit=6)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Files made, and what there is to say about them."""
-
-    files: tuple[Path, ...] = ()
-    remark: str = ""
+QUICK = Effort(iterations=9, seconds=0.5, limit=6)
 
 
 @dataclass(frozen=True)
@@ -59,7 +49,7 @@ class Plan:
     """The cells of one figure, and how to draw it from their file."""
 
     cells: Sequence[Cell]
-    draw: Callable[[], Drawn]
+    draw: Callable[[], list[Path]]
 
 
 def main_picture(pictures: Sequence[Picture]) -> Picture:

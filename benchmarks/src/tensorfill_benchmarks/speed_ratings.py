@@ -141,7 +141,7 @@ def _half_sweep(starts: Array, others: Array, values: Array, B: Array, ridge: fl
 
 def single_purpose(parts: MemoryPartitions, rank: int) -> Curve:
     """What one writes for a matrix under squared loss, and for nothing else."""
-    indices, values, _ = parts.arrays
+    indices, values, _ = parts.copies[0]
     views = []
     for mode in (0, 1):
         order = np.argsort(indices[:, mode], kind="stable")
@@ -168,7 +168,7 @@ def cmfrec_on(parts: MemoryPartitions, rank: int) -> Curve:
     from cmfrec import CMF
     from scipy.sparse import coo_matrix
 
-    indices, values, _ = parts.arrays
+    indices, values, _ = parts.copies[0]
     held = parts.held
     assert held is not None
     matrix = coo_matrix((values.astype(np.float64), (indices[:, 0], indices[:, 1])), shape=parts.shape)
@@ -190,7 +190,7 @@ def surprise_on(parts: MemoryPartitions, rank: int) -> Curve:
     import pandas as pd
     from surprise import SVD, Dataset, Reader
 
-    indices, values, _ = parts.arrays
+    indices, values, _ = parts.copies[0]
     held = parts.held
     assert held is not None
     table = pd.DataFrame({"u": indices[:, 0], "i": indices[:, 1], "t": values})

@@ -15,7 +15,7 @@ from tensorfill_benchmarks import layout
 from tensorfill_benchmarks.cells import Cell, CellFile, Row
 from tensorfill_benchmarks.metrics import peak_of
 from tensorfill_benchmarks.pictures import Picture
-from tensorfill_benchmarks.plans import RATE, Drawn, Effort, Plan, main_picture, save
+from tensorfill_benchmarks.plans import RATE, Effort, Plan, main_picture, save
 from tensorfill_benchmarks.table1 import Filled, fill
 
 Array = NDArray[Any]
@@ -48,14 +48,14 @@ def figure2(pictures: Sequence[Picture], methods: Sequence[str], out: Path, effo
         for p, rate in rows
     ]
 
-    def draw() -> Drawn:
+    def draw() -> list[Path]:
         have = _here(file, budget, seed)
         shown = sorted({r["setting"] for r in have}, key=layout.column_order)
         strips = [(p, rate, [_find(have, m, p, rate) for m in shown]) for p, rate in rows]
         if not have:
-            return Drawn()
+            return []
         titles = [layout.title(m) for m in shown]
-        return Drawn((_draw(out, f"fig2{effort.suffix}", strips, titles, seed, "fig2.png"),))
+        return [_draw(out, f"fig2{effort.suffix}", strips, titles, seed, "fig2.png")]
 
     return Plan(cells, draw)
 
@@ -79,7 +79,7 @@ def figure3(pictures: Sequence[Picture], out: Path, effort: Effort, seed: int) -
         for name, settings in settings_of
     ]
 
-    def draw() -> Drawn:
+    def draw() -> list[Path]:
         made = []
         for part, settings_of in runs.items():
             have = _here(file, budgets[part], seed)
@@ -88,7 +88,7 @@ def figure3(pictures: Sequence[Picture], out: Path, effort: Effort, seed: int) -
             if any(strip[2]):
                 titles = [f"{name}, {budgets[part]}" for name in names]
                 made.append(_draw(out, folder, [strip], titles, seed, f"fig3{part}.png"))
-        return Drawn(tuple(made))
+        return made
 
     return Plan(cells, draw)
 

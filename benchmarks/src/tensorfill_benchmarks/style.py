@@ -1,4 +1,4 @@
-"""The look of the pages that benches write: self-contained, light and dark as the reader's system is."""
+"""The look of what benches write: tables in Markdown, and self-contained pages, light and dark as the system is."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ p { margin: .25rem 0; color: var(--soft); max-width: 70rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th, td { padding: .35rem .7rem; text-align: right; border-bottom: 1px solid var(--line); }
 th { font-weight: 600; }
-thead th { border-bottom: 2px solid var(--line); color: var(--soft); }
+thead th { white-space: normal; border-bottom: 2px solid var(--line); color: var(--soft); }
 thead th:first-child, tbody th[scope=row] { text-align: left; }
 tbody th[scope=row] { font-weight: 500; }
 th.rate { text-align: left; vertical-align: top; }
@@ -62,3 +62,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for row in rows
     )
     return f'<div class="wide"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))

@@ -15,8 +15,6 @@ from tensorfill_benchmarks.cells import Report, Watcher, write_text
 from tensorfill_benchmarks.pictures import find
 from tensorfill_benchmarks.plans import QUICK
 
-FIGURES = ("fig2", "fig3", "fig4")
-
 
 def run(
     images: str | Path,
@@ -41,12 +39,12 @@ def run(
     methods : columns of Table 1 and Figure 2; None for the paper's ten, its authors' steps, auto and auto-best
     seeds, seeds_of_ours : of the paper's methods, and of auto and auto-best, in Table 1; all else has the first seed
     seconds : of every run of Figure 3 (b); the paper's 2 minutes by default
-    observed : folder of incomplete pictures, for Table 1; masks are drawn for all else
+    observed : folder of incomplete pictures; None to draw masks
     quick : a few iterations of everything, in OUT/quick, to see that it works
     """
     chosen = table1.columns(methods)
     folder = Path(out) / whole_page.QUICK_FOLDER if quick else Path(out)
-    shared = {"again": again}
+    shared: dict[str, Any] = {"observed": observed, "again": again}
     limits = {m: {"max_iter": QUICK.limit} for m in chosen} if quick else None
     report = Report()
     try:
@@ -56,12 +54,10 @@ def run(
         ):
             if group:
                 at = folder / "table1"
-                report += table1.run(
-                    images, names, rates, group, each, at, progress, settings=limits, observed=observed, **shared
-                )
+                report += table1.run(images, names, rates, group, each, at, progress, settings=limits, **shared)
         compared = [m for m in chosen if m != paper.AUTHORS]
-        given: dict[str, Any] = {"names": names, "seed": seeds[0], "seconds": seconds, "quick": quick, **shared}
-        drawn, _ = figures.run(images, folder / "figures", FIGURES, compared, progress, **given)
+        given = {"names": names, "seed": seeds[0], "seconds": seconds, "quick": quick, **shared}
+        drawn, _ = figures.run(images, folder / "figures", None, compared, progress, **given)
         limit = QUICK.limit if quick else None
         studied, _ = ablation.run(
             images, folder / "ablation", usual(images, names), (60, 90), seeds[:1], progress, limit=limit, **shared

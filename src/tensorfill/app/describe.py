@@ -20,6 +20,7 @@ from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.sentinels import sentinels
 from tensorfill.io.files import FORMATS, Loaded
 from tensorfill.io.formats.long import dim_names
+from tensorfill.io.mixed import MixedTable
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import History, Status
@@ -225,7 +226,42 @@ def slice_means(obs: Observations) -> Array:
     return np.clip(X, values.min(), values.max())
 
 
-def details(done: Completion, loaded: Loaded) -> str:
+def filled_rows(done: Completion, loaded: Loaded, table: MixedTable | None) -> str:
+    """The first rows of a table that had gaps, as HTML; what was filled in is bold. Empty for anything else."""
+    if table is not None:
+        cells, known = done.completed.to_numpy(dtype=object), table.frame.notna().to_numpy()
+        corner, marks = "row", [[str(k) for k in labels] for labels in (done.completed.index, done.completed.columns)]
+    elif len(loaded.shape) == 2 and not loaded.extra.get("axes"):
+        cells, known, (corner, other) = np.asarray(done), done.observations.mask, dim_names(loaded)
+        every = loaded.labels or {}
+        marks = [_marks(list(every.get(d, range(n)))) for d, n in zip((corner, other), loaded.shape, strict=True)]
+    else:
+        return ""
+    rows = np.flatnonzero(~known.all(axis=1))[:ROWS]
+    columns = np.flatnonzero(~known[rows].all(axis=0) | (known.shape[1] <= COLUMNS))[:COLUMNS]
+    head = "".join(f"<th>{escape(x)}</th>" for x in (corner, *(marks[1][n] for n in columns)))
+    lines = [
+        f"<th>{escape(marks[0][k])}</th>"
+        + "".join(f'<td class="number">{_cell(cells[k, n], known=known[k, n])}</td>' for n in columns)
+        for k in rows
+    ]
+    return (
+        '<details class="part" open><summary>Filled in</summary><div><p class="soft">The first rows that had gaps; '
+        'what was filled in is bold.</p><div class="scroll"><table><tr>'
+        + "</tr><tr>".join([head, *lines])
+        + "</tr></table></div></div></details>"
+    )
+
+
+def _cell(value: Any, *, known: bool) -> str:
+    if isinstance(value, float | np.floating):
+        text = "" if np.isnan(value) else f"{value:.{6 if known else 4}g}"
+    else:
+        text = escape(str(value).removesuffix(" 00:00:00"))
+    return text if known else f"<b>{text}</b>"
+
+
+def details(done: Completion, loaded: Loaded, table: MixedTable | None) -> str:
     """The result as a piece of HTML: before and after, then what explains it, each part to be opened."""
     labels = labels_of(done.observations, loaded.labels)
     heading, *parts = report.before_and_after(done, None, labels)
@@ -234,4 +270,4 @@ def details(done: Completion, loaded: Loaded) -> str:
         f'<details class="part"><summary>{escape(title)}</summary><div>{"".join(pieces)}</div></details>'
         for title, *pieces in report.explained(done, labels)
     )
-    return first + f'<div class="parts">{rest}</div>'
+    return f'{first}<div class="parts">{filled_rows(done, loaded, table)}{rest}</div>'

@@ -52,6 +52,7 @@ def table_python(choice: Options, name: str, out: str) -> str:
     settings: Mapping[str, Any] = choice.fitting
     return (
         "import tensorfill as tfl\nfrom tensorfill.io.mixed import MixedTable\n\n"
-        f"table = MixedTable.read({name!r})\ndone = tfl.complete(table.frame{arguments(settings)})\n"
+        f"table = MixedTable.read({name!r}{arguments(choice.reading)})\n"
+        f"done = tfl.complete(table.frame{arguments(settings)})\n"
         f"table.write({out!r}, done.completed)\n"
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tensorfill.registry import Settings, did_you_mean
+from tensorfill.result.outputs import LEVEL
 
 # What sentences of the library call an option, and what the page calls it
 PAGE_WORDS = [
@@ -31,12 +32,12 @@ PAGE_WORDS = [
     (r"\{'(\w+)': (\d+)\}", r"\1=\2"),
     (r"say what it is(?::| with) --format(?: \([^)]*\))?", "give the file the ending of its format"),
     (r",? or --format\b", ""),
+    (r"; fill_unseen=True fills them", ""),
     (r'\bprior="?([\w-]+)"?', r'"Kind of numbers": \1'),
     (r'\bmethod="?([\w-]+)"?', r'"Method": \1'),
     (r'\beffort="?([\w-]+)"?', r'"Effort": \1'),
     (r"\brank=(\d+)", r'"Rank": \1'),
 ]
-LEVEL = 0.9  # of the error bars, as on the command line
 
 
 @dataclass(frozen=True)
@@ -131,14 +132,19 @@ def stem(name: str) -> str:
     return path.stem
 
 
-def command(choice: Options, name: str, out: str, mask: str | None) -> str:
+def bars_name(name: str, *, table: bool) -> str:
+    """The file of the error bars: of a table with text a table of its numbers."""
+    return f"{stem(name)}-error-bars.{'csv' if table else 'npy'}"
+
+
+def command(choice: Options, name: str, out: str, mask: str | None, *, table: bool = False) -> str:
     """The command line that does what the page did."""
     words = ["tensorfill", "complete", name, "-o", out]
     words += [] if mask is None else ["--mask", mask]
     for option, value in {**choice.reading, **choice.fitting, **choice.about_time}.items():
         flag = f"--{option.replace('_', '-')}"
         if option == "error_bars":
-            words += [flag, f"{stem(out)}-error-bars.npy"]
+            words += [flag, bars_name(out, table=table)]
         elif value is True:
             words.append(flag)
         else:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 HEADER = struct.Struct(">Q")  # a message is its length in bytes, then so many bytes of JSON: no line is too long
@@ -36,16 +37,18 @@ class WorkerProcess:
         self._reader = asyncio.create_task(self._read())
 
     @staticmethod
-    async def start() -> WorkerProcess:
-        """Start a process outside of the terminal's process group: Ctrl-C there reaches the server alone."""
+    async def start(temporary: Path) -> WorkerProcess:
+        """Start a process outside of the terminal's process group: Ctrl-C there reaches the server alone. Temporary
+        files of libraries go where the server removes them, however the process ends.
+        """
         options: dict[str, Any] = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE}
         if sys.platform == "win32":
             options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
         else:
             options["start_new_session"] = True
-        command = (sys.executable, "-m", "tensorfill.app.worker")
+        options["env"] = {**os.environ, "MPLBACKEND": "Agg", **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))}
         return WorkerProcess(
-            await asyncio.create_subprocess_exec(*command, **options, env={**os.environ, "MPLBACKEND": "Agg"})
+            await asyncio.create_subprocess_exec(sys.executable, "-m", "tensorfill.app.worker", **options)
         )
 
     @property

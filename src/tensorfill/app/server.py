@@ -26,6 +26,7 @@ from tensorfill.app.options import list_choices
 from tensorfill.app.process import RequestError
 from tensorfill.app.sessions import Limits, Session, Sessions, safe_name
 from tensorfill.io.files import FORMATS, format_of
+from tensorfill.io.formats.output import reason
 
 TICK = 0.25  # seconds between two messages about a run
 COOKIE = "visitor"
@@ -69,7 +70,7 @@ def create_app(*, token: str, hosts: set[str], code: str | None = None, limits: 
     app = Starlette(
         routes=[Mount(f"/{token}", routes=inner), Route(f"/{token}", lambda request: RedirectResponse(f"/{token}/"))],
         middleware=[Middleware(Guard, token=token, hosts=hosts, code=code)],
-        exception_handlers={RequestError: _error_response},
+        exception_handlers={RequestError: _error_response, OSError: _error_response},
         lifespan=lifespan,
     )
     app.state.sessions = sessions
@@ -77,9 +78,12 @@ def create_app(*, token: str, hosts: set[str], code: str | None = None, limits: 
 
 
 async def _error_response(request: Request, error: Exception) -> Response:
+    if isinstance(error, OSError):  # of the server's own: the disk is full, no process can be started
+        error = RequestError(f"this computer refused: {reason(error)}.", code=507)
     assert isinstance(error, RequestError)
     more = dict(error.more)
-    return JSONResponse({"error": error.sentence, **more}, more.pop("code", 422))
+    code = more.pop("code", 422)
+    return JSONResponse({"error": error.sentence, **more}, code)
 
 
 def _load_assets() -> dict[str, tuple[bytes, str]]:

@@ -115,19 +115,21 @@ class Sessions:
 
     async def start(self) -> None:
         self.storage = PrivateFolder()
-        self._spare = asyncio.create_task(WorkerProcess.start())
+        self._spare = self._start_worker()
         self._cleaner = asyncio.create_task(self._close_expired())
 
     async def stop(self) -> None:
         """End every worker process, and leave nothing on the disk."""
-        if self._cleaner is not None:
-            self._cleaner.cancel()
-        if self._spare is not None:
-            await (await self._spare).kill()
-        for session in list(self.by_key.values()):
-            await self.close(session)
-        if self.storage is not None:
-            self.storage.remove()
+        try:
+            if self._cleaner is not None:
+                self._cleaner.cancel()
+            for session in list(self.by_key.values()):
+                await self.close(session)
+            if self._spare is not None:
+                await (await self._spare).kill()
+        finally:  # also where no process could be started
+            if self.storage is not None:
+                self.storage.remove()
 
     def new_folder(self) -> Path:
         """Make the folder of a session to come, with one for its upload."""
@@ -161,9 +163,13 @@ class Sessions:
 
     async def _take_worker(self) -> WorkerProcess:
         assert self._spare is not None
-        spare, self._spare = self._spare, asyncio.create_task(WorkerProcess.start())  # before anyone else can take it
+        spare, self._spare = self._spare, self._start_worker()  # before anyone else can take it
         worker = await spare
-        return worker if worker.alive else await WorkerProcess.start()
+        return worker if worker.alive else await self._start_worker()
+
+    def _start_worker(self) -> asyncio.Task[WorkerProcess]:
+        assert self.storage is not None
+        return asyncio.create_task(WorkerProcess.start(self.storage.path))
 
     def find(self, visitor: str, key: str) -> Session | None:
         """The visitor's session of that key; those of others are not found."""

@@ -32,7 +32,7 @@ class Worker:
         self.calls, self.replies = calls, replies
         self.queue: queue.Queue[dict[str, Any]] = queue.Queue()
         self.writing = threading.Lock()
-        self.stoppable = False
+        self.stoppable = self.stopped = False
         self.workspace = Workspace(self.send)
 
     def send(self, event: str, *, id: int = 0, **values: Any) -> None:
@@ -45,12 +45,16 @@ class Worker:
     def listen(self) -> None:
         """Run in the second thread: queue calls, and interrupt a run when told to stop."""
         for line in self.calls:
-            call = json.loads(line)
-            if call["method"] != "stop":
-                self.queue.put(call)
-            elif self.stoppable:
-                self.interrupt()
+            self.listen_to(json.loads(line))
         os._exit(0)  # the server is gone: nobody waits for a result
+
+    def listen_to(self, call: dict[str, Any]) -> None:
+        """Take in one call."""
+        self.stopped = call["method"] == "stop"  # a run that is only checked yet is stopped as it begins
+        if not self.stopped:
+            self.queue.put(call)
+        elif self.stoppable:
+            self.interrupt()
 
     def interrupt(self) -> None:
         """Send a real signal where there are any, which also ends the main thread's waiting for others."""
@@ -59,7 +63,7 @@ class Worker:
         else:
             _thread.interrupt_main()
 
-    def on_interrupt(self, number: int, frame: FrameType | None) -> None:
+    def on_interrupt(self, number: int = 0, frame: FrameType | None = None) -> None:
         """Only a run can be stopped, and once; Ctrl-C in a terminal is for the server."""
         if self.stoppable:
             self.stoppable = False
@@ -94,6 +98,8 @@ class Worker:
             with as_user_error(BAD_DATA):
                 try:
                     self.stoppable = True
+                    if self.stopped:
+                        self.on_interrupt()
                     self.workspace.fit()
                     self.stoppable = False
                 except KeyboardInterrupt:

@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tensorfill.app import describe
 from tensorfill.app.formats import list_formats
 from tensorfill.app.mixedtable import describe_table, table_formats, table_python
 from tensorfill.app.openfile import OpenFile
-from tensorfill.app.options import LEVEL, Options, command, in_page_words, python, stem
+from tensorfill.app.options import Options, bars_name, command, in_page_words, python, stem
 from tensorfill.app.progress import Progress, save_picture
 from tensorfill.app.timeleft import TimeLeft, plan_seconds, rough_seconds
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
@@ -37,7 +38,7 @@ from tensorfill.io.observe import observe
 from tensorfill.io.timeplan import TimePlan, plan_time
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
-from tensorfill.result.outputs import write_bars
+from tensorfill.result.outputs import LEVEL, write_bars
 from tensorfill.result.record import History, Status
 from tensorfill.show.leaderboard import leaderboard
 from tensorfill.show.summary import quality
@@ -78,6 +79,7 @@ class Workspace:
     def open(self, path: str, folder: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Read the file and describe it; without options, guess the columns of a long table."""
         self.path, self.folder = Path(path), Path(folder)
+        tempfile.tempdir = folder  # what is tried out is removed with the file, also where this process is killed
         options = Options.of(given or {})
         with noting(FileWarning, DataWarning) as notes:
             loaded, options = self._read_guessing() if given is None else (read(path, **options.reading), options)
@@ -155,7 +157,8 @@ class Workspace:
         mask_name: str | None = None,
     ) -> dict[str, Any]:
         """Take these data from now on, and describe them."""
-        table = MixedTable.find(str(self.path)) if mask_file is None and not options.reading else None
+        plain = mask_file is None and set(options.reading) <= {"missing_value"}
+        table = MixedTable.find(str(self.path), options.missing_value) if plain else None
         file = OpenFile(options, whole, loaded, mask_file, mask_name, table)
         with noting(DataWarning) as more:
             described = describe.describe_file(self.name, loaded, file.sample, file.facts, options)
@@ -177,12 +180,13 @@ class Workspace:
         """Check that there is something to fill, and that the options make sense."""
         file = self._open()
         options = file.options.with_fit(given)
-        table = None if options.about_time or options.error_bars else file.table
+        table = None if options.about_time else file.table
         with noting(DataWarning) as more:
             if table is None:
                 plan = plan_time(file.loaded, file.obs, **options.about_time)
             else:
-                plan = TimePlan(observe(table.frame), dataclasses.replace(file.loaded, labels=None), {})
+                obs = observe(table.frame)
+                plan = TimePlan(obs, obs, dataclasses.replace(file.loaded, labels=None), {})
         obs = plan.obs
         if obs.nnz == obs.size:
             paint = describe.paintable(file.whole)
@@ -213,7 +217,7 @@ class Workspace:
         progress = Progress(self.send, self.plan.obs, self.folder, left)
         with noting(DataWarning) as more, progress:
             settings = self.options.fitting | self.plan.settings
-            data = self._open().obs if self.table is None else self.table.frame
+            data = self.plan.given if self.table is None else self.table.frame
             self.done = complete(data, callback=progress, **settings)
         self._note(more)
 
@@ -238,7 +242,7 @@ class Workspace:
         file = self._open()
         given = self.options, self.name, out, file.mask_name
         if self.table is not None:
-            return command(*given), table_python(self.options, self.name, out)
+            return command(*given, table=True), table_python(self.options, self.name, out)
         return command(*given), python(*given)
 
     def summary(self) -> dict[str, Any]:
@@ -251,8 +255,14 @@ class Workspace:
             formats = table_formats(self.name)
         out = f"{stem(self.name)}-filled{formats[0]['ending']}"
         gaps = ~done.observations.mask if self.table is None else self.table.frame.isna().to_numpy()
+        if self.table is None and done.unfilled is not None:
+            gaps &= ~done.unfilled
+        if (ahead := self.options.horizon) and self.plan is not None:
+            mode = self.plan.settings["time"][0]
+            gaps = gaps.take(range(gaps.shape[mode] - ahead), axis=mode)
         photo = describe.paintable(output)
         in_shell, in_python = self._commands(out)
+        settled = set(file.loaded.notes) - set(output.notes)  # by a forecast, which adds steps that had no row
         return {
             "sentence": done.status.sentence,
             "stopped": done.status is Status.INTERRUPTED,
@@ -260,20 +270,21 @@ class Workspace:
             "quality": quality(done),
             "filled": int(gaps.reshape(*gaps.shape[:2], -1).any(axis=2).sum() if photo else gaps.sum()),
             "unit": "pixel" if photo else "gap",
+            "ahead": ahead,
             "formats": formats,
             "command": in_shell,
             "python": in_python,
             "mask": file.mask_name,
             "bars": done.bars is not None,
             "leaders": [list(row) for row in leaderboard(done)][:3],
-            "notes": self.notes,
+            "notes": [in_page_words(note) for note in self.notes if note not in settled],
         }
 
     def details(self) -> dict[str, Any]:
         """Draw and explain the result: a piece of HTML in a file."""
         done, output = self._finish()
         path = self.folder / "details.html"
-        path.write_text(describe.details(done, output), "utf-8")
+        path.write_text(describe.details(done, output, self.table), "utf-8")
         return {"path": str(path)}
 
     def write(self, what: str, folder: str) -> dict[str, Any]:
@@ -302,8 +313,11 @@ class Workspace:
             if done.bars is None:
                 msg = f'this run has no error bars; tick "Error bars" ({LEVEL:.0%} intervals) and run again.'
                 raise UserError(msg, BAD_DATA)
-            name = f"{stem(self.name)}-error-bars.npy"
-            write_bars(str(folder / name), done, output)
+            name = bars_name(self.name, table=self.table is not None)
+            if self.table is not None:
+                self.table.write_bars(str(folder / name), done)
+            else:
+                write_bars(str(folder / name), done, output)
         else:
             kind = FORMATS[what]
             name = f"{stem(self.name)}-filled{kind.endings[0]}"

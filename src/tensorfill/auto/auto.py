@@ -46,7 +46,7 @@ class Auto(AutoSettings):
 
     def _fit(self, obs: Observations, run: Run) -> Completion:
         began = time.monotonic()
-        if large_data.can(self) and size.in_blocks(obs) and not obs.features:
+        if not large_data.unused_settings(self) and size.in_blocks(obs) and not obs.features:
             done = large_data.complete_blocks(in_memory(obs, Draw.asked(run.seed, self.held_out)), self, run, self.name)
             return replace(done, observations=obs)
         facts = compute_facts(obs)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.placed import Placed
 from tensorfill.data.memory import ask
@@ -20,8 +19,7 @@ from tensorfill.solvers.fit import Fit
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 FINAL = Stopping(max_iter=60, tol=1e-5, patience=4)
 COPIES = 12  # of the factors that a fit holds at once: old, new, best, stacked, gradients of each thread
@@ -50,7 +48,7 @@ class Corner:
         return out + list(self.factors[len(out) :])  # parameters without a mode
 
 
-def with_room(problem: Partitioned, solver: Solver) -> Partitioned:
+def keep_if_large(problem: Partitioned, solver: Solver) -> Partitioned:
     """The problem, its longest factor kept by its blocks where a worker has no room for all of it; a sentence where
     there is no room for the factors at all.
     """
@@ -62,7 +60,7 @@ def with_room(problem: Partitioned, solver: Solver) -> Partitioned:
     return replace(problem, kept=True, quiet=True) if kept else problem
 
 
-def scheduled(stopping: Stopping, solver: Solver, nnz: int) -> Stopping:
+def adapt_stopping(stopping: Stopping, solver: Solver, nnz: int) -> Stopping:
     """The same for most; stochastic steps have a schedule of their own, and are judged once per look at all `nnz`
     observations.
     """
@@ -72,7 +70,7 @@ def scheduled(stopping: Stopping, solver: Solver, nnz: int) -> Stopping:
     return replace(stopping, max_iter=solver.steps, tol=0.0, every=min(each, solver.steps))
 
 
-def mended(problem: Partitioned, smooth: dict[int, float]) -> Callable[[Sequence[Any]], list[Any]]:
+def make_mend(problem: Partitioned, smooth: dict[int, float]) -> Callable[[Sequence[Any]], list[Any]]:
     """What is done to factors before they are judged: rows that no observation speaks of."""
     obs, far = problem.observations, problem.partitions.main
 
@@ -90,9 +88,9 @@ def mended(problem: Partitioned, smooth: dict[int, float]) -> Callable[[Sequence
 def fit_blocks(problem: Partitioned, solver: Solver, corner: Corner, smooth: dict[int, float], run: Run) -> Outcome:
     """One fit to all blocks, stopped by the entries set aside."""
     rng = np.random.default_rng([run.seed, 13])
-    mend = mended(problem, smooth)
+    mend = make_mend(problem, smooth)
     fit = Fit(problem, solver, mend(corner.start(problem)), problem.partitions.held, mend)
-    stopping = replace(scheduled(FINAL, solver, problem.partitions.nnz), seconds=run.seconds)
+    stopping = replace(adapt_stopping(FINAL, solver, problem.partitions.nnz), seconds=run.seconds)
     if run.max_iter is not None:
         stopping = replace(stopping, max_iter=run.max_iter)
     return run_loop(

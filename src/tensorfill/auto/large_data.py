@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.auto.block_fit import Corner, fit_blocks, mended, scheduled, with_room
+from tensorfill.auto.block_fit import Corner, adapt_stopping, fit_blocks, keep_if_large, make_mend
 from tensorfill.auto.settings import AutoSettings
 from tensorfill.blocks import Partitions
 from tensorfill.blocks.dense_subset import dense_subset
@@ -45,8 +44,7 @@ from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
 from tensorfill.transforms.magnitude import power_of
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 RIDGES = (1000.0, 100.0, 10.0, 1.0)  # times the default: from stiff, where components show one by one, to soft
 BETWEEN = (3.16, 0.316)  # times the best of them: 2.4 % less error on 300,000 synthetic ratings, two seeds
@@ -80,24 +78,18 @@ class Choice:
         return f"low rank {self.rank}, ridge {self.ridge:.3g}{along}"
 
 
-def can(given: AutoSettings) -> bool:
-    """Does it have a use for all that was given?"""
-    return all(getattr(given, name) is None for name in UNUSED)
-
-
-def refuse_unused(given: AutoSettings) -> None:
-    """A sentence for what means nothing for observations in blocks."""
-    for name in UNUSED:
-        if getattr(given, name) is not None:
-            msg = f"{name} means nothing for observations in blocks, which get one low-rank fit; leave it out."
-            raise ValueError(msg)
+def unused_settings(given: AutoSettings) -> list[str]:
+    """What was given and means nothing for observations in blocks."""
+    return [name for name in UNUSED if getattr(given, name) is not None]
 
 
 def complete_blocks(parts: Partitions, given: AutoSettings, run: Run, method: str) -> Completion:
     """Fill what is asked for later: the answer is a model."""
-    refuse_unused(given)
+    if unused := unused_settings(given):
+        msg = f"{unused[0]} means nothing for observations in blocks, which get one low-rank fit; leave it out."
+        raise ValueError(msg)
     began, whole = time.monotonic(), parts
-    prior, units, parts = in_its_units(parts, given)
+    prior, units, parts = standardise(parts, given)
     choice, tried, facts, start, stopped, fast = choose(parts, prior, given, run)
     problem = Partitioned.on_blocks(
         parts,
@@ -107,13 +99,13 @@ def complete_blocks(parts: Partitions, given: AutoSettings, run: Run, method: st
         dtype=np.float64,
         model=given.model or "cp",
     )
-    solver = stochastic(parts.nnz) if fast else solver_for(problem, given)
-    problem = with_room(problem, solver)
+    solver = stochastic(parts.nnz) if fast else choose_solver(problem, given)
+    problem = keep_if_large(problem, solver)
     rest = run.rest(began)
     if stopped:  # what the subset says is the best so far
         rest = replace(rest, max_iter=0)
     outcome = fit_blocks(problem, solver, start, choice.smooth, rest)
-    factors = [np.asarray(A) for A in mended(problem, choice.smooth)(outcome.state.factors)]
+    factors = [np.asarray(A) for A in make_mend(problem, choice.smooth)(outcome.state.factors)]
     problem = replace(problem, kept=False, quiet=True)  # they are here now
     held = parts.held
     whole.settle()
@@ -143,7 +135,7 @@ def _settings(problem: Problem, choice: Choice, solver: Solver, run: Run) -> dic
     }
 
 
-def in_its_units(parts: Partitions, given: AutoSettings) -> tuple[NumericalPrior, Units | None, Partitions]:
+def standardise(parts: Partitions, given: AutoSettings) -> tuple[NumericalPrior, Units | None, Partitions]:
     """The prior, and the data in the unit in which they are fitted: real numbers about their mean, by their spread, and
     extreme ones of any kind by a power of two.
     """
@@ -164,7 +156,7 @@ def in_its_units(parts: Partitions, given: AutoSettings) -> tuple[NumericalPrior
     return prior, Units(0, full * parts.shift, full * parts.spread), parts
 
 
-def solver_for(problem: Problem, given: AutoSettings) -> Solver:
+def choose_solver(problem: Problem, given: AutoSettings) -> Solver:
     """The user's; else second-order sweeps, and L-BFGS-B where they do not apply (other models than CP)."""
     if given.solver is not None:
         return SOLVERS.make(given.solver)
@@ -217,7 +209,7 @@ def _try_out(trials: Trials, most: int, whole: Sequence[int]) -> None:
                 break
     if given.rank is None:
         for rank in [r for r in ranks if r > first]:
-            if not trials.run(replace(trials.best, rank=rank), trials.widened(rank), by=ENOUGH):
+            if not trials.run(replace(trials.best, rank=rank), trials.widen(rank), by=ENOUGH):
                 break
 
 
@@ -273,7 +265,7 @@ class Trials:
         size = typical(self.kept, self.prior)[1] / np.sqrt(problem.rank)
         return [self.rng.normal(size=shape) * size ** (1 / len(problem.shape)) for shape in problem.parameter_shapes]
 
-    def widened(self, rank: int) -> list[Array]:
+    def widen(self, rank: int) -> list[Array]:
         """The best factors with new components, of noise."""
         size = NOISE * unit(self.problem(self.best))
         more = [size * self.rng.normal(size=(len(A), rank - A.shape[1])) for A in self.factors]
@@ -296,22 +288,28 @@ class Trials:
         if self.factors and began > self.until:
             return np.inf, self.factors
         self.told.tell(choice.label, np.nan, 0.0)
-        problem, mend = self.problem(choice), partial(fill_unseen, self.kept, smooth=choice.smooth)
-        solver = solver_for(problem, self.given)
-        fit = Fit(problem, solver, mend(start), None if long else self.aside, mend)
-        stopping = scheduled(LONG if long else TRIAL, solver, len(self.kept.values))
-        if np.isfinite(self.until):
-            stopping = replace(stopping, seconds=max(self.until - began, 1e-3))
-        outcome = run_loop(fit, stopping=stopping, rng=self.rng)
-        if outcome.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        factors = mend(outcome.state.factors)
+        problem = self.problem(choice)
+        factors = self.minimise(problem, choose_solver(problem, self.given), start, choice, long=long)
         loss, error = (of(problem, factors, self.aside) for of in (mean_loss, rms_error))
         self.rows.append((loss, choice, error, time.monotonic() - began))
         if not self.factors or loss < self.least - by * (self.base - self.least):
             self.least, self.best, self.factors = loss, choice, factors
         self.told.tell(choice.label, error / self.spread, 0.0)
         return loss, factors
+
+    def minimise(
+        self, problem: Problem, solver: Solver, start: Sequence[Array], choice: Choice, *, long: bool = False
+    ) -> list[Array]:
+        """The factors where a solver ends."""
+        mend = partial(fill_unseen, self.kept, smooth=choice.smooth)
+        stopping = adapt_stopping(LONG if long else TRIAL, solver, len(self.kept.values))
+        if np.isfinite(self.until):
+            stopping = replace(stopping, seconds=max(self.until - time.monotonic(), 1e-3))
+        fit = Fit(problem, solver, mend(start), None if long else self.aside, mend)
+        outcome = run_loop(fit, stopping=stopping, rng=self.rng)
+        if outcome.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        return mend(outcome.state.factors)
 
     def stochastic(self) -> bool:
         """Do stochastic steps lead as far as the best fit, from the start that it had? They take a dozen looks at all
@@ -320,21 +318,15 @@ class Trials:
         problem = self.problem(self.best)
         if (
             self.given.solver is not None
-            or solver_for(problem, self.given) is not BURST
+            or choose_solver(problem, self.given) is not BURST
             or time.monotonic() > self.until
         ):
             return False
-        mend = partial(fill_unseen, self.kept, smooth=self.best.smooth)
         blocks = in_memory(self.kept, Draw(held=0.0))
         settings = {"prior": self.prior, "interelement": problem.interelement, "dtype": np.float64, "quiet": True}
         there = Partitioned.on_blocks(blocks, self.best.rank, model=problem.model, **settings)
-        start = mend(self.start(self.best, "means"))
         solver = stochastic(len(self.kept.values))
-        fit = Fit(there, solver, start, self.aside, mend)
-        outcome = run_loop(fit, stopping=scheduled(TRIAL, solver, len(self.kept.values)), rng=self.rng)
-        if outcome.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt
-        factors = mend(outcome.state.factors)
+        factors = self.minimise(there, solver, self.start(self.best, "means"), self.best)
         loss = mean_loss(problem, factors, self.aside)
         if loss < self.least:
             self.least, self.factors = loss, factors

@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.blocks.known import all_of, in_rows, values_at, within
+from tensorfill.blocks.known import find_in_rows, look_up_values, read_entries, within
+from tensorfill.blocks.rows import Rows
 from tensorfill.blocks.sample import Sample
 from tensorfill.data.observations import Observations
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.blocks.batches import Batch
 
-Array = NDArray[Any]
 
 BLOCK = 2**22  # observations in a block: 64 MB of a tensor of three modes
 # (block, what all blocks share, what this one alone is given) -> (what is added up, what is this block's own)
@@ -62,6 +63,17 @@ class Block(Sized):
     values: Array
     weights: Array | None
     starts: Array
+
+    @staticmethod
+    def of(rows: Rows, mode: int, first: int, count: int) -> Block:
+        """From sorted coordinates, counted from `first` along `mode`, of so many rows of it."""
+        starts = np.searchsorted(rows.indices[:, mode], np.arange(count + 1)).astype(np.int64)
+        return Block(mode, first, *rows, starts)
+
+    @property
+    def data(self) -> Rows:
+        """What it holds."""
+        return Rows(self.indices, self.values, self.weights)
 
     @property
     def rows(self) -> slice:
@@ -131,7 +143,10 @@ class Partitions(ABC):
         shift, spread = self.shift + self.spread * float(shift), self.spread * float(spread)
         return replace(self, sample=sample, held=held, shift=shift, spread=spread)
 
-    @abstractmethod
+    def blocks(self, mode: int, batch: Batch | None = None) -> Iterator[Block]:
+        """The blocks of the copy along `mode`, one after the other; what they hold of a batch, if one is given."""
+        raise NotImplementedError
+
     def gather(
         self,
         work: Work,
@@ -148,6 +163,12 @@ class Partitions(ABC):
         With `keep` the second results stay where their blocks are, and handles of them are returned, which may be given
         as `own` again, alone or in tuples. With `batch`, only the observations of that batch are in each block.
         """
+        total, parts = None, []
+        for k, block in enumerate(self.blocks(mode, batch)):
+            summand, part = work(block, shared, None if own is None else own[k])
+            total = add(total, summand)
+            parts.append(part)
+        return total, parts
 
     def place(self, mode: int, A: Array) -> list[Any]:
         """Handles of the rows of A (I_n, ...), each with the block along `mode` that owns them."""
@@ -176,7 +197,7 @@ class Partitions(ABC):
 
     def entries(self) -> Iterator[tuple[Array, Array]]:
         """(coordinates (n, N), values (n,)) of all that is known, those set aside at the end."""
-        yield from self.gather(all_of, None, self.main)[1]
+        yield from self.gather(read_entries, None, self.main)[1]
         if self.held is not None:
             yield self.held.indices, self.held.values
 
@@ -185,7 +206,7 @@ class Partitions(ABC):
         (rows, N - 1): (number of the row, index along n), (k,) each.
         """
         lengths = tuple(length for m, length in enumerate(self.shape) if m != n)
-        found = self.gather(in_rows, (n, rows, lengths), self.main)[1]
+        found = self.gather(find_in_rows, (n, rows, lengths), self.main)[1]
         if self.held is not None:
             found = [*found, within(self.held.indices, n, rows, lengths)]
         return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
@@ -194,7 +215,7 @@ class Partitions(ABC):
         """The values at the coordinates (k, N), NaN where nothing is known: (k,)."""
         out = np.full(len(where), np.nan)
         order = np.argsort(where[:, self.main], kind="stable")
-        out[order] = np.concatenate(self.gather(values_at, where[order], self.main)[1])
+        out[order] = np.concatenate(self.gather(look_up_values, where[order], self.main)[1])
         if self.held is not None:
             aside = self.held.at(where)
             out = np.where(np.isnan(aside), out, aside)
@@ -248,27 +269,7 @@ def _mix(h: NDArray[np.uint64]) -> None:
     h += np.uint64(0x632BE59BD9B4E019)
 
 
-def sort_indices(indices: Array, mode: int) -> Array:
-    """The order of coordinates (n, N) along `mode` first, then along the others."""
-    N = indices.shape[1]
-    modes = [mode, *(n for n in range(N) if n != mode)]
-    lengths = [int(indices[:, n].max(initial=0)) + 1 for n in modes]
-    if math.prod(lengths) >= 2**63:
-        return np.lexsort([indices[:, n] for n in reversed(modes)])
-    key = np.zeros(len(indices), dtype=np.int64)  # one number for all coordinates: several times faster
-    for n, length in zip(modes, lengths, strict=True):
-        key *= length
-        key += indices[:, n]
-    return np.argsort(key)
-
-
-def make_block(indices: Array, values: Array, weights: Array | None, mode: int, first: int, rows: int) -> Block:
-    """A block from sorted coordinates, (n, N) in the whole tensor; the indices given are changed."""
-    indices[:, mode] -= first
-    return block_of(indices, values, weights, mode, first, rows)
-
-
-def block_of(indices: Array, values: Array, weights: Array | None, mode: int, first: int, rows: int) -> Block:
-    """A block from sorted coordinates, (n, N), counted from `first` along its mode."""
-    starts = np.searchsorted(indices[:, mode], np.arange(rows + 1)).astype(np.int64)
-    return Block(mode, first, indices, values, weights, starts)
+def make_block(rows: Rows, mode: int, first: int, count: int) -> Block:
+    """A block of `count` rows from sorted coordinates in the whole tensor; those given are changed."""
+    rows.indices[:, mode] -= first
+    return Block.of(rows, mode, first, count)

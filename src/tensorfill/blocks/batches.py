@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.blocks.base import Block, Sized, block_of, hash_indices
-
-Array = NDArray[Any]
+from tensorfill.blocks.base import Block, Sized, hash_indices
+from tensorfill.blocks.rows import Rows
+from tensorfill.typing import Array
 
 SEED = 2**32 + 1  # of `hash_indices`; no Draw uses it
 
@@ -28,17 +27,14 @@ class Shuffled(Sized):
 
     mode: int
     first: int
-    rows: int
-    indices: Array
-    values: Array
-    weights: Array | None
+    count: int
+    data: Rows
     edges: Array
 
     def batch(self, number: int) -> Block:
         """What the block has of a batch."""
         part = slice(int(self.edges[number]), int(self.edges[number + 1]))
-        indices, weights = self.indices[part], None if self.weights is None else self.weights[part]
-        return block_of(indices, self.values[part], weights, self.mode, self.first, self.rows)
+        return Block.of(self.data.take(part), self.mode, self.first, self.count)
 
 
 def shuffle_block(block: Block, batches: int) -> Shuffled:
@@ -48,6 +44,4 @@ def shuffle_block(block: Block, batches: int) -> Shuffled:
     )
     order = np.argsort(which, kind="stable")
     edges = np.searchsorted(which[order], np.arange(batches + 1))
-    weights = None if block.weights is None else block.weights[order]
-    rows = len(block.starts) - 1
-    return Shuffled(block.mode, block.first, rows, block.indices[order], block.values[order], weights, edges)
+    return Shuffled(block.mode, block.first, len(block.starts) - 1, block.data.take(order), edges)

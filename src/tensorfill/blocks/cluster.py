@@ -16,16 +16,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import getitem
 from typing import Any
 from weakref import WeakKeyDictionary
-
-from numpy.typing import NDArray
 
 from tensorfill.blocks import tasks
 from tensorfill.blocks.base import Partitions, Work
 from tensorfill.blocks.batches import Batch, shuffle_block
-
-Array = NDArray[Any]
+from tensorfill.blocks.rows import Rows
+from tensorfill.typing import Array
 
 ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
 BLOCKS = 2  # for each thread of the cluster at least, so that all have work
@@ -94,37 +93,33 @@ class ClusterPartitions(Partitions):
             blocks = self._shuffled(mode, batch.of, blocks, homes)
         if large := sizeof(shared) > SMALL:
             shared = client.scatter(shared, hash=False, direct=self.direct)  # to one worker, from which others have it
-        each = [None] * len(blocks) if own is None else self._deal(own, homes)
+        each = [None] * len(blocks) if own is None else self._send_own(own, homes)
+        submit = self._submit
         done = [
-            client.submit(tasks.apply, work, block, shared, mine, batch, pure=False, **_at(home))
+            submit(home, tasks.apply, work, block, shared, mine, batch)
             for block, mine, home in zip(blocks, each, homes, strict=True)
         ]
-        sums, parts = (
-            [
-                client.submit(tasks.take, pair, k, pure=False, **_at(home))
-                for pair, home in zip(done, homes, strict=True)
-            ]
-            for k in (0, 1)
-        )
+        sums, parts = ([submit(home, getitem, pair, k) for pair, home in zip(done, homes, strict=True)] for k in (0, 1))
         while len(sums) > 1:  # in pairs, always the same ones: the same rounding every time
-            pairs = [
-                client.submit(tasks.plus, a, b, pure=False, **_at(home))
-                for a, b, home in zip(sums[::2], sums[1::2], homes[::2], strict=False)
-            ]
+            neighbours = zip(sums[::2], sums[1::2], homes[::2], strict=False)
+            pairs = [submit(home, tasks.add_results, a, b) for a, b, home in neighbours]
             sums, homes = pairs + ([sums[-1]] if len(sums) % 2 else []), homes[::2]
         if not keep:
             total, *own_parts = client.gather([sums[0], *parts], direct=self.direct)
             return total, own_parts
         total = client.gather(sums[0], direct=self.direct)
         if large:
-            return total, self._twice(parts)
+            return total, self._replicate(parts)
         for k, part in enumerate(parts):
             self.spares[part] = _Recipe(self, work, shared, mode, k, None if own is None else own[k])
         return total, parts
 
+    def _submit(self, home: str, function: Callable[..., Any], *given: Any) -> Any:
+        """A future of function(*given), at that worker if it is there."""
+        return self.client.submit(function, *given, pure=False, workers=[home], allow_other_workers=True)
+
     def place(self, mode: int, A: Array) -> list[Any]:
-        """Handles (futures) of the rows of A, each with its block."""
-        return _retry(self.client, lambda _: self._twice(self._deal(self.own(mode, A), self._blocks(mode)[1])))
+        return _retry(self.client, lambda _: self._replicate(self._send_own(self.own(mode, A), self._blocks(mode)[1])))
 
     def fetch(self, handles: Sequence[Any]) -> list[Any]:
         return _retry(
@@ -133,14 +128,14 @@ class ClusterPartitions(Partitions):
         )
 
     def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
-        return _retry(self.client, lambda again: self._twice(self._revive(handles) if again else handles))
+        return _retry(self.client, lambda again: self._replicate(self._revive(handles) if again else handles))
 
     @property
     def room(self) -> float:
         workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
         return min((w["memory_limit"] or math.inf for w in workers), default=math.inf)
 
-    def _twice(self, parts: Sequence[Any]) -> list[Any]:
+    def _replicate(self, parts: Sequence[Any]) -> list[Any]:
         """The same handles, with a copy of each at another worker. (The scheduler would delete plain replicas.)"""
         from distributed import wait
 
@@ -152,7 +147,7 @@ class ClusterPartitions(Partitions):
         for part in parts:
             home = next((w for w in there.get(part.key, ()) if w in alive), alive[0])
             other = alive[(alive.index(home) + 1) % len(alive)]
-            mine, spare = (client.submit(tasks.same, part, pure=False, **_at(w)) for w in (home, other))
+            mine, spare = (self._submit(worker, tasks.copy_result, part) for worker in (home, other))
             self.spares[mine] = spare
             out.append(mine)
         wait([*out, *(self.spares[mine] for mine in out)])
@@ -167,7 +162,7 @@ class ClusterPartitions(Partitions):
         spare = self.spares[own]
         return spare.again() if isinstance(spare, _Recipe) else spare
 
-    def _deal(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
+    def _send_own(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
         """Send each block's own data to the worker that holds the block; handles are there already."""
         from distributed import Future
 
@@ -195,33 +190,24 @@ class ClusterPartitions(Partitions):
         alive = client.nthreads()
         if mode not in self.copies:
             edges = self.edges(mode)
-            split = [client.submit(tasks.deal_rows, rows, mode, edges, pure=False) for rows in self.rows]
-            self.copies[mode] = [
-                client.submit(
-                    tasks.join_parts,
-                    [client.submit(tasks.take, parts, k, pure=False) for parts in split],
-                    mode,
-                    a,
-                    b,
-                    self.sample.dims,
-                    pure=False,
-                    **_at(home),
-                )
-                for k, ((a, b), home) in enumerate(zip(pairwise(edges), shares(alive, len(edges) - 1), strict=True))
-            ]
+            split = [client.submit(Rows.deal, rows, mode, edges, pure=False) for rows in self.rows]
+            self.copies[mode] = []
+            for k, ((a, b), home) in enumerate(
+                zip(pairwise(edges), assign_workers(alive, len(edges) - 1), strict=True)
+            ):
+                parts = [client.submit(getitem, dealt, k, pure=False) for dealt in split]
+                self.copies[mode].append(self._submit(home, tasks.join_parts, parts, mode, a, b, self.sample.dims))
         blocks = self.copies[mode]
         there = client.who_has(blocks)
-        planned = shares(alive, len(blocks))
+        planned = assign_workers(alive, len(blocks))
         found = [next((w for w in there.get(b.key, ()) if w in alive), p) for b, p in zip(blocks, planned, strict=True)]
         return blocks, found
 
     def _shuffled(self, mode: int, batches: int, blocks: Sequence[Any], homes: Sequence[str]) -> list[Any]:
         if (mode, batches) not in self.batches:
             self.batches.clear()  # one number of batches at a time is enough
-            self.batches[mode, batches] = [
-                self.client.submit(shuffle_block, block, batches, pure=False, **_at(home))
-                for block, home in zip(blocks, homes, strict=True)
-            ]
+            pairs = zip(blocks, homes, strict=True)
+            self.batches[mode, batches] = [self._submit(home, shuffle_block, block, batches) for block, home in pairs]
         return self.batches[mode, batches]
 
     def settle(self) -> None:
@@ -249,12 +235,10 @@ class _Recipe:
         """A new handle."""
         submit, block = self.parts.client.submit, self.parts._blocks(self.mode)[0][self.k]
         own = self.parts._revive(self.own)
-        return submit(
-            tasks.take, submit(tasks.apply, self.work, block, self.shared, own, None, pure=False), 1, pure=False
-        )
+        return submit(getitem, submit(tasks.apply, self.work, block, self.shared, own, None, pure=False), 1, pure=False)
 
 
-def shares(threads: Mapping[str, int], blocks: int) -> list[str]:
+def assign_workers(threads: Mapping[str, int], blocks: int) -> list[str]:
     """Which worker has which block: ranges, as long as its share of all threads."""
     if not threads:
         msg = "no worker is there"
@@ -263,11 +247,7 @@ def shares(threads: Mapping[str, int], blocks: int) -> list[str]:
     return [each[k * len(each) // blocks] for k in range(blocks)]
 
 
-def _at(home: str) -> dict[str, Any]:
-    return {"workers": [home], "allow_other_workers": True}
-
-
-def reachable(client: Any) -> bool:
+def can_reach_workers(client: Any) -> bool:
     """Can this process connect to the workers directly? In some clusters only the scheduler can."""
     from distributed.comm import connect
 
@@ -290,7 +270,7 @@ GONE = (
 
 
 @contextmanager
-def answering(client: Any) -> Iterator[None]:
+def cluster_errors(client: Any) -> Iterator[None]:
     """Whatever goes wrong inside because the cluster is gone becomes a ClusterError."""
     from distributed import CancelledError
 

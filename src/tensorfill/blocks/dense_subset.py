@@ -6,15 +6,12 @@ rows of every mode are taken, about as many of each, and all observations in the
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import Block, Partitions, in_unit
+from tensorfill.blocks.rows import Rows, join
 from tensorfill.data.observations import Observations
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 SIZE = 2**20  # observations in a subset, whatever the size of the data
 TRIES = 4  # at the number of rows: it is not known before how many observations meet there
@@ -29,24 +26,20 @@ def dense_subset(parts: Partitions, size: int = SIZE) -> tuple[Observations, lis
     shape, counts = parts.shape, parts.sample.counts
     order = [np.argsort(-count, kind="stable") for count in counts]
     length = _length(shape, parts.nnz, size)
-    found: tuple[Array, Array, Array | None] | None = None
     for _ in range(TRIES):
         rows = [np.sort(o[: max(2, min(length, n))]) for o, n in zip(order, shape, strict=True)]
         numbers = [np.full(n, -1, dtype=np.int32) for n in shape]
         for number, row in zip(numbers, rows, strict=True):
             number[row] = np.arange(len(row))
         _, taken = parts.gather(inside, (numbers, parts.shift, parts.spread), parts.main)
-        found = _join(taken)
-        count = len(found[1])
+        found = join(taken)
+        count = len(found.values)
         cut = sum(len(row) < n for row, n in zip(rows, shape, strict=True))
         if size / 2 <= count <= 2 * size or not cut:
             break
         length = int(length * (size / max(count, 1)) ** (1 / cut))
-    assert found is not None
     lengths = tuple(len(row) for row in rows)
-    keep = np.lexsort(found[0].T[::-1])
-    weights = None if found[2] is None else found[2][keep]
-    return Observations(lengths, found[0][keep], found[1][keep], weights, parts.sample.dims), rows
+    return Observations(lengths, *found.take(np.lexsort(found.indices.T[::-1])), parts.sample.dims), rows
 
 
 def _length(shape: tuple[int, ...], nnz: int, size: int) -> int:
@@ -59,7 +52,7 @@ def _length(shape: tuple[int, ...], nnz: int, size: int) -> int:
     return low
 
 
-def inside(block: Block, shared: tuple[list[Array], float, float], own: None) -> tuple[None, Any]:
+def inside(block: Block, shared: tuple[list[Array], float, float], own: None) -> tuple[None, Rows]:
     """(nothing, what of the block lies in the subset)."""
     numbers, shift, spread = shared
     where = block.coordinates()
@@ -68,9 +61,4 @@ def inside(block: Block, shared: tuple[list[Array], float, float], own: None) ->
         keep &= number[where[:, n]] >= 0
     taken = np.stack([number[where[keep, n]] for n, number in enumerate(numbers)], axis=1)
     values = in_unit(block, shift, spread, np.float64)[keep]
-    return None, (taken, values, None if block.weights is None else block.weights[keep])
-
-
-def _join(taken: list[Any]) -> tuple[Array, Array, Array | None]:
-    weights = None if taken[0][2] is None else np.concatenate([part[2] for part in taken])
-    return np.concatenate([part[0] for part in taken]), np.concatenate([part[1] for part in taken]), weights
+    return None, Rows(taken, values, None if block.weights is None else block.weights[keep])

@@ -14,29 +14,21 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.blocks.base import (
-    Block,
-    Partitions,
-    Work,
-    add,
-    block_of,
-    make_block,
-    sort_indices,
-)
+from tensorfill.blocks.base import Block, Partitions, make_block
 from tensorfill.blocks.batches import Batch, shuffle_block
+from tensorfill.blocks.rows import Rows
 from tensorfill.data.memory import words
 from tensorfill.io.atomic import HOST, is_running
 from tensorfill.io.formats.base import FileError
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Tell = Callable[[str, int], None]  # what is being done, and rows done so far
 
 PREFIX = f"tensorfill-store-{HOST}-"  # with the machine: others may share the folder, and their processes are unknown
@@ -54,23 +46,30 @@ class Store:
         self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
         self.ndim, self.rows, self.exact, self.weighted = 0, 0, True, False
 
-    def append(self, name: str, indices: Array, values: Array, weights: Array | None) -> None:
+    @contextmanager
+    def removed_on_failure(self) -> Iterator[None]:
+        """Whatever goes wrong inside removes the store: at once, since the traceback would keep it alive."""
+        try:
+            yield
+        except BaseException:
+            self.remove()
+            raise
+
+    def append(self, name: str, rows: Rows) -> None:
         """Add rows to the part `name`."""
-        need = indices.nbytes + values.nbytes
+        need = rows.indices.nbytes + rows.values.nbytes
         if need + SPARE > shutil.disk_usage(self.path).free:
             msg = (
                 f"the temporary store in {self.path.parent} is full: {words(need + SPARE)} more are needed. Set TMPDIR "
                 "to a folder with room: about 70 bytes for each observation of a tensor of three modes."
             )
             raise FileError(msg)
-        for kind, array in (("i", indices), ("v", values), ("w", weights)):
+        for kind, array in zip("ivw", rows, strict=True):
             if array is not None:
                 with open(self.path / f"{name}.{kind}", "ab") as file:
                     np.ascontiguousarray(array).tofile(file)
 
-    def read(
-        self, name: str, start: int = 0, count: int = -1, values: Any = np.float64
-    ) -> tuple[Array, Array, Array | None]:
+    def read(self, name: str, start: int = 0, count: int = -1, values: Any = np.float64) -> Rows:
         """Rows start ... start + count of a part; all by default."""
         N = self.ndim
         where = np.fromfile(
@@ -79,12 +78,12 @@ class Store:
         size = np.dtype(values).itemsize
         numbers = np.fromfile(self.path / f"{name}.v", values, count, offset=size * start)
         weights = np.fromfile(self.path / f"{name}.w", np.float64, count, offset=8 * start) if self.weighted else None
-        return where, numbers, weights
+        return Rows(where, numbers, weights)
 
-    def write(self, name: str, indices: Array, values: Array, weights: Array | None) -> None:
+    def write(self, name: str, rows: Rows) -> None:
         """A part anew."""
         self.drop(name)
-        self.append(name, indices, values, weights)
+        self.append(name, rows)
 
     def drop(self, name: str) -> None:
         """Remove a part."""
@@ -92,7 +91,7 @@ class Store:
             with suppress(FileNotFoundError):
                 (self.path / f"{name}.{kind}").unlink()
 
-    def chunks(self, name: str, rows: int, values: Any = np.float64) -> Iterator[tuple[Array, Array, Array | None]]:
+    def chunks(self, name: str, rows: int, values: Any = np.float64) -> Iterator[Rows]:
         """A part of so many rows, a few at a time."""
         for start in range(0, rows, CHUNK):
             yield self.read(name, start, min(CHUNK, rows - start), values)
@@ -119,27 +118,13 @@ class DiskPartitions(Partitions):
     def dtype(self) -> Any:
         return np.dtype(np.float32 if self.store.exact else np.float64)
 
-    def gather(
-        self,
-        work: Work,
-        shared: Any,
-        mode: int,
-        own: Sequence[Any] | None = None,
-        *,
-        keep: bool = False,
-        batch: Batch | None = None,
-    ) -> tuple[Any, list[Any]]:
-        self._make(mode)
-        edges, total, parts = self.edges(mode), None, []
-        for k, (a, b) in enumerate(itertools.pairwise(edges)):
-            block = self._block(mode, k, a, b) if batch is None else self._batch(mode, k, a, b, batch)
-            summand, part = work(block, shared, None if own is None else own[k])
-            total = add(total, summand)
-            parts.append(part)
-        return total, parts
+    def blocks(self, mode: int, batch: Batch | None = None) -> Iterator[Block]:
+        self.make_copy(mode)
+        for k, (a, b) in enumerate(itertools.pairwise(self.edges(mode))):
+            yield self._block(mode, k, a, b) if batch is None else self._batch(mode, k, a, b, batch)
 
     def _block(self, mode: int, k: int, a: int, b: int) -> Block:
-        return make_block(*self.store.read(f"m{mode}-{k}", values=self.dtype), mode, a, b - a)
+        return make_block(self.store.read(f"m{mode}-{k}", values=self.dtype), mode, a, b - a)
 
     def _batch(self, mode: int, k: int, a: int, b: int, batch: Batch) -> Block:
         """The observations of block k that belong to a batch. The block is written in the order of batches when this is
@@ -148,37 +133,31 @@ class DiskPartitions(Partitions):
         name = f"b{mode}-{batch.of}-{k}"
         if name not in self.batches:
             made = shuffle_block(self._block(mode, k, a, b), batch.of)
-            self.store.write(name, made.indices, made.values, made.weights)
+            self.store.write(name, made.data)
             self.batches[name] = made.edges
         start, stop = (int(e) for e in self.batches[name][batch.number : batch.number + 2])
-        return block_of(*self.store.read(name, start, stop - start, self.dtype), mode, a, b - a)
+        return Block.of(self.store.read(name, start, stop - start, self.dtype), mode, a, b - a)
 
-    def _make(self, mode: int) -> None:
+    def make_copy(self, mode: int) -> None:
         """Write the copy along `mode`: rows are distributed to blocks, then each block is sorted."""
         if mode in self.copies:
             return
-        edges, done = np.array(self.edges(mode)), 0
-        for where, values, weights in self.store.chunks("kept", self.nnz, self.dtype):
-            place = np.searchsorted(edges, where[:, mode], side="right") - 1
-            order = np.argsort(place, kind="stable")
-            cuts = np.searchsorted(place[order], np.arange(len(edges)))
-            for k in np.flatnonzero(np.diff(cuts)):
-                part = order[cuts[k] : cuts[k + 1]]
-                own = None if weights is None else weights[part]
-                self.store.append(f"m{mode}-{k}", where[part], values[part], own)
-            done += len(values)
+        edges, done = self.edges(mode), 0
+        for rows in self.store.chunks("kept", self.nnz, self.dtype):
+            for k, part in enumerate(rows.deal(mode, edges)):
+                if len(part.values):
+                    self.store.append(f"m{mode}-{k}", part)
+            done += len(rows.values)
             if self.tell is not None:
                 self.tell(f"sorting along {self.sample.dims[mode]}", done)
         for number in range(len(edges) - 1):
-            where, values, weights = self.store.read(f"m{mode}-{number}", values=self.dtype)
-            order = sort_indices(where, mode)
-            where = where[order]
-            refuse_repeats(where, self.sample.dims, self.sample.labels)
-            self.store.write(f"m{mode}-{number}", where, values[order], None if weights is None else weights[order])
+            rows = self.store.read(f"m{mode}-{number}", values=self.dtype).sort(mode)
+            refuse_repeats(rows.indices, self.sample.dims, self.sample.labels)
+            self.store.write(f"m{mode}-{number}", rows)
         self.copies.add(mode)
 
     def settle(self) -> None:
-        self._make(self.main)
+        self.make_copy(self.main)
         for mode in self.copies - {self.main}:
             for k in range(len(self.edges(mode)) - 1):
                 self.store.drop(f"m{mode}-{k}")

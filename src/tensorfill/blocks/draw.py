@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.blocks.base import hash_indices
+from tensorfill.blocks.rows import Rows, join
 from tensorfill.blocks.sample import Sample
 from tensorfill.data.observations import Observations, check_dims
-
-Array = NDArray[Any]
 
 # So many of either at most, however many there are: the mean of 2^18 losses is known to 0.2 % of their spread.
 MOST = 2**18
@@ -49,16 +48,17 @@ class Tally:
         self.shape, self.draw = tuple(shape), draw
         self.counts = [np.zeros(n, dtype=np.int64) for n in self.shape]
         self.whole, self.sum = 0, 0
-        self.held: list[tuple[Array, Array, Array | None]] = []
-        self.kept: list[tuple[Array, Array, Array | None]] = []
+        self.held: list[Rows] = []
+        self.kept: list[Rows] = []
 
-    def take(self, indices: Array, values: Array, weights: Array | None) -> NDArray[np.bool_]:
+    def take(self, rows: Rows) -> NDArray[np.bool_]:
         """Look at some observations; which of them belong into blocks, (n,)."""
+        indices, values, weights = rows
         aside = hash_indices(indices, 2 * self.draw.seed + 1) < _threshold(self.draw.held)
         sample = ~aside & (hash_indices(indices, 2 * self.draw.seed + 2) < _threshold(self.draw.sample))
         for chosen, into in ((aside, self.held), (sample, self.kept)):
             if chosen.any():
-                into.append((indices[chosen], values[chosen], None if weights is None else weights[chosen]))
+                into.append(rows.take(chosen))
         for n, count in enumerate(self.counts):
             count += np.bincount(indices[~aside, n] if aside.any() else indices[:, n], minlength=len(count))
         self.whole += len(values)
@@ -83,13 +83,9 @@ class Tally:
     ) -> tuple[Sample, Observations | None, str]:
         """(a sample with the statistics of all, the held-out observations or None, a digest of all)."""
         names = check_dims(dims, len(self.shape))
-        where, values, weights = _join(self.kept or self.held, len(self.shape))
-        sample = Sample(
-            self.shape, where, values, weights, names, None, positions, self.whole, tuple(self.counts), dict(labels)
-        )
-        held = None
-        if self.held:
-            held = Observations(self.shape, *_join(self.held, len(self.shape)), names)
+        kept = _join(self.kept or self.held, len(self.shape))
+        sample = Sample(self.shape, *kept, names, None, positions, self.whole, tuple(self.counts), dict(labels))
+        held = Observations(self.shape, *_join(self.held, len(self.shape)), names) if self.held else None
         digest = hashlib.sha256(f"{self.shape} {self.whole} {self.sum}".encode()).hexdigest()[:16]
         return sample, held, digest
 
@@ -98,11 +94,7 @@ def _threshold(share: float) -> np.uint64:
     return np.uint64(min(int(share * 2**64), 2**64 - 1))
 
 
-def _join(parts: list[tuple[Array, Array, Array | None]], ndim: int) -> tuple[Array, Array, Array | None]:
+def _join(parts: list[Rows], ndim: int) -> Rows:
     """All parts in the order of their coordinates."""
-    if not parts:
-        return np.empty((0, ndim), dtype=np.int32), np.empty(0), None
-    where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
-    weights = None if parts[0][2] is None else np.concatenate([p[2] for p in parts])
-    order = np.lexsort(where.T[::-1])
-    return where[order], values[order], None if weights is None else weights[order]
+    rows = join(parts or [Rows(np.empty((0, ndim), dtype=np.int32), np.empty(0), None)])
+    return rows.take(np.lexsort(rows.indices.T[::-1]))

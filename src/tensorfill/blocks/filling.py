@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import BLOCK
 from tensorfill.blocks.disk import CHUNK, DiskPartitions, Store, Tell
 from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Piece
+from tensorfill.blocks.rows import Rows
 from tensorfill.data.memory import ask
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 LONGEST = 2**31 - 1  # coordinates are int32
 ROW = 64  # bytes that every slice of a mode takes before the first factor: counts, cuts, labels
@@ -27,7 +25,6 @@ class Filled:
     """A store with all rows of a source as they came."""
 
     store: Store
-    numberings: tuple[Numbering | None, ...]
     shape: tuple[int, ...]
     labels: dict[str, Array]
     ranks: tuple[Array | None, ...]
@@ -35,35 +32,28 @@ class Filled:
 
     def partitions(self, draw: Draw, *, size_of_block: int = BLOCK, tell: Tell | None = None) -> DiskPartitions:
         """Blocks on disk of all rows but those set aside."""
-        try:
-            return self._partitions(draw, size_of_block, tell)
-        except BaseException:
-            self.store.remove()
-            raise
-
-    def _partitions(self, draw: Draw, size_of_block: int, tell: Tell | None) -> DiskPartitions:
         store = self.store
         tally = Tally(self.shape, draw.fitted(store.rows))
         dtype = np.float32 if store.exact else np.float64
-        for k, (where, values, weights) in enumerate(self.chunks()):
-            keep = tally.take(where, values, weights)
-            own = None if weights is None else weights[keep]
-            store.append("kept", where[keep], values[keep].astype(dtype), own)
-            if tell is not None:
-                tell("numbering", min((k + 1) * CHUNK, store.rows))
-        store.drop("raw")
-        sample, held, digest = tally.finish(self.dims, self.labels)
-        made = DiskPartitions(sample, held, digest, size_of_block=size_of_block, store=store, tell=tell)
-        made._make(made.main)  # a repeated entry shows now
+        with store.removed_on_failure():
+            for k, rows in enumerate(self.chunks()):
+                kept = rows.take(tally.take(rows))
+                store.append("kept", kept._replace(values=kept.values.astype(dtype)))
+                if tell is not None:
+                    tell("numbering", min((k + 1) * CHUNK, store.rows))
+            store.drop("raw")
+            sample, held, digest = tally.finish(self.dims, self.labels)
+            made = DiskPartitions(sample, held, digest, size_of_block=size_of_block, store=store, tell=tell)
+            made.make_copy(made.main)  # a repeated entry shows now
         return made
 
-    def chunks(self) -> Iterator[tuple[Array, Array, Array | None]]:
+    def chunks(self) -> Iterator[Rows]:
         """All rows, a few at a time, with indices as the tensor has them."""
-        for where, values, weights in self.store.chunks("raw", self.store.rows):
+        for rows in self.store.chunks("raw", self.store.rows):
             for n, rank in enumerate(self.ranks):
                 if rank is not None:
-                    where[:, n] = rank[where[:, n]]
-            yield where, values, weights
+                    rows.indices[:, n] = rank[rows.indices[:, n]]
+            yield rows
 
 
 def fill(
@@ -76,23 +66,27 @@ def fill(
 ) -> Filled:
     """A store of all pieces; `tell(what, rows so far)` is called after each."""
     store = Store(folder)
-    try:
-        return _fill(store, pieces, dims, shape, tell)
-    except BaseException:
-        store.remove()  # now, since the traceback would keep it alive
-        raise
+    with store.removed_on_failure():
+        numberings, largest = _store_pieces(store, pieces, tell)
+        names = tuple(dims) if dims else tuple(f"mode{n}" for n in range(store.ndim))
+        lengths = tuple(int(n) for n in (largest + 1 if shape is None else shape))
+        if shape is None:  # taken from the largest indices, of which one may be wrong
+            ask_lengths(lengths)
+        known = [None if numbering is None else numbering.finish() for numbering in numberings]
+    labels = {name: found[0] for name, found in zip(names, known, strict=False) if found is not None}
+    ranks = tuple(None if found is None else found[1] for found in known)
+    return Filled(store, lengths, labels, ranks, names)
 
 
-def _fill(
-    store: Store, pieces: Iterable[Piece], dims: Sequence[str] | None, shape: Sequence[int] | None, tell: Tell | None
-) -> Filled:
+def _store_pieces(store: Store, pieces: Iterable[Piece], tell: Tell | None) -> tuple[list[Numbering | None], Array]:
+    """Append all pieces; (the numbers that labels were given, the largest index of each mode)."""
     numberings: list[Numbering | None] = []
-    largest: list[int] = []
+    largest = np.empty(0, dtype=np.int64)
     for piece in pieces:
         if not store.ndim:
             store.ndim, store.weighted = len(piece.axes), piece.weights is not None
             numberings = [None if labels is None else Numbering() for labels, _ in piece.axes]
-            largest = [-1] * store.ndim
+            largest = np.full(store.ndim, -1)
         if len(piece.axes) != store.ndim:
             msg = f"all files must have the same modes; got {store.ndim} and {len(piece.axes)}."
             raise ValueError(msg)
@@ -103,10 +97,10 @@ def _fill(
         where = np.empty((len(piece.values), store.ndim), dtype=np.int32)
         for n, ((labels, which), numbering) in enumerate(zip(piece.axes, numberings, strict=True)):
             codes = which if labels is None or numbering is None else numbering.codes(labels, which)
-            largest[n] = max(largest[n], int(codes.max(initial=-1)))
-            check_length(largest[n] + 1)
+            largest[n] = codes.max(initial=largest[n])
+            check_length(int(largest[n]) + 1)
             where[:, n] = codes
-        store.append("raw", where, piece.values.astype(np.float64, copy=False), piece.weights)
+        store.append("raw", Rows(where, piece.values.astype(np.float64, copy=False), piece.weights))
         with np.errstate(over="ignore"):
             store.exact = store.exact and bool((piece.values.astype(np.float32) == piece.values).all())
         store.rows += len(piece.values)
@@ -115,27 +109,7 @@ def _fill(
     if not store.rows:
         msg = "the data hold no observed value: no row, or everything is missing."
         raise ValueError(msg)
-    return _finish(store, numberings, largest, dims, shape)
-
-
-def _finish(
-    store: Store,
-    numberings: Sequence[Numbering | None],
-    largest: Sequence[int],
-    dims: Sequence[str] | None,
-    shape: Sequence[int] | None,
-) -> Filled:
-    names = tuple(dims) if dims else tuple(f"mode{n}" for n in range(store.ndim))
-    labels, ranks, lengths = {}, [], []
-    for n, numbering in enumerate(numberings):
-        rank = None
-        if numbering is not None:
-            labels[names[n]], rank = numbering.finish()
-        ranks.append(rank)
-        lengths.append(largest[n] + 1 if shape is None else int(shape[n]))
-    if shape is None:  # taken from the largest indices, of which one may be wrong
-        ask_lengths(lengths)
-    return Filled(store, tuple(numberings), tuple(lengths), labels, tuple(ranks), names)
+    return numberings, largest
 
 
 def check_length(length: int) -> None:

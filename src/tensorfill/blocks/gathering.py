@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import getitem
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import tasks
 from tensorfill.blocks.base import BLOCK
-from tensorfill.blocks.cluster import BLOCKS, ClusterPartitions, reachable
+from tensorfill.blocks.cluster import BLOCKS, ClusterPartitions, can_reach_workers
 from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.filling import ask_lengths, check_length
 from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Piece
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +41,8 @@ class OnCluster:
             client.submit(tasks.rows_of, piece, number, fitted, self.shape, dtype, pure=False)
             for piece, number in zip(self.pieces, self.numbers, strict=True)
         ]
-        rows = [client.submit(tasks.take, pair, 0, pure=False) for pair in made]
-        tallies = client.gather([client.submit(tasks.take, pair, 1, pure=False) for pair in made])
+        rows = [client.submit(getitem, pair, 0, pure=False) for pair in made]
+        tallies = client.gather([client.submit(getitem, pair, 1, pure=False) for pair in made])
         tally = tallies[0]
         for other in tallies[1:]:
             tally.merge(other)
@@ -54,7 +53,14 @@ class OnCluster:
         each = 2 ** math.ceil(math.log2(max(BLOCKS, inside / (size_of_block * threads))))
         size = max(1, inside // (each * threads))
         return ClusterPartitions(
-            sample, held, digest, size_of_block=size, threads=1, client=client, rows=rows, direct=reachable(client)
+            sample,
+            held,
+            digest,
+            size_of_block=size,
+            threads=1,
+            client=client,
+            rows=rows,
+            direct=can_reach_workers(client),
         )
 
     def local(self) -> Iterator[Piece]:
@@ -66,7 +72,7 @@ def on_cluster(
     client: Any, pieces: Sequence[Any], dims: Sequence[str] | None, shape: Sequence[int] | None = None
 ) -> OnCluster:
     """Number the labels of pieces (futures), in the order in which a single machine would."""
-    known = client.gather([client.submit(tasks.about, piece, pure=False) for piece in pieces])
+    known = client.gather([client.submit(tasks.describe_piece, piece, pure=False) for piece in pieces])
     there = [k for k in known if k is not None]
     if not there:
         msg = "the data hold no observed value: no row, or everything is missing."

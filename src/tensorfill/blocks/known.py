@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.coordinates import match_rows
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.blocks.base import Block
 
-Array = NDArray[Any]
 
-
-def all_of(block: Block, shared: None, own: None) -> tuple[None, tuple[Array, Array]]:
+def read_entries(block: Block, shared: None, own: None) -> tuple[None, tuple[Array, Array]]:
     """(nothing, (coordinates, values) of the block)."""
     return None, (block.coordinates(), block.values)
 
 
-def values_at(block: Block, where: Array, own: None) -> tuple[None, Array]:
+def look_up_values(block: Block, where: Array, own: None) -> tuple[None, Array]:
     """(nothing, the values at those of the coordinates (k, N), sorted along the block's mode, that are in its rows)."""
     ends = np.searchsorted(where[:, block.mode], (block.rows.start, block.rows.stop))
     mine = np.array(where[ends[0] : ends[1]])
@@ -34,7 +32,9 @@ def values_at(block: Block, where: Array, own: None) -> tuple[None, Array]:
     return None, out
 
 
-def in_rows(block: Block, shared: tuple[int, Array, tuple[int, ...]], own: None) -> tuple[None, tuple[Array, Array]]:
+def find_in_rows(
+    block: Block, shared: tuple[int, Array, tuple[int, ...]], own: None
+) -> tuple[None, tuple[Array, Array]]:
     """(nothing, of what is known in certain rows: which of them, and the index along mode n).
 
     `shared`: n, the rows by their coordinates along all other modes (rows, N - 1), and the lengths of those.

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.io.formats.long import natural_order
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 class Numbering:

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.blocks.pieces import ROWS, csv_batches, parquet_file
+from tensorfill.blocks.pieces import table_batches
 from tensorfill.data.labels import axis_labels
 from tensorfill.data.observations import Observations
 from tensorfill.io.formats.base import FileError
 from tensorfill.io.formats.output import naming, replacing_path
 from tensorfill.io.optional import attempt_import
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ENDINGS = (".parquet", ".pq", ".csv")
 
@@ -50,15 +48,7 @@ def write_at(at: Callable[[Array], Array], obs: Observations, wanted: str, out: 
 
 def _batches(wanted: str, dims: tuple[str, ...]) -> Iterator[Any]:
     with naming(wanted, "read"):
-        if wanted.lower().endswith(".csv"):
-            yield from csv_batches(wanted, dims)
-            return
-        with parquet_file(wanted) as file:
-            missing = [d for d in dims if d not in file.schema_arrow.names]
-            if missing:
-                msg = f"it has no column {missing[0]!r}; it needs one for each of {', '.join(dims)}."
-                raise FileError(msg)
-            yield from file.iter_batches(batch_size=ROWS, columns=list(dims))
+        yield from table_batches(wanted, dims)
 
 
 def _places(labels: Any) -> dict[str, int] | None:

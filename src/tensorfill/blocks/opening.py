@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.blocks.base import Partitions, sort_indices
-from tensorfill.blocks.cluster import active_client, answering
+from tensorfill.blocks.base import Partitions
+from tensorfill.blocks.cluster import active_client, cluster_errors
 from tensorfill.blocks.disk import Tell, refuse_repeats
 from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.filling import Filled, fill
 from tensorfill.blocks.gathering import on_cluster
 from tensorfill.blocks.paths import files_of, in_pieces, is_table, path_like
-from tensorfill.blocks.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
+from tensorfill.blocks.pieces import Columns, Piece, check_columns, dense_piece, from_arrow, pieces_of
+from tensorfill.blocks.rows import join
 from tensorfill.blocks.tasks import read_chunk, read_file, read_frame
 from tensorfill.data.arrays import from_coo
 from tensorfill.data.labels import with_positions
@@ -114,7 +115,7 @@ def _from_dask_table(table: Any, columns: Columns | None, how: _Reading) -> Obse
     if columns is None:
         msg = 'the columns of a Dask table must be named: complete(table, dims=["user", "item"], value="stars").'
         raise ValueError(msg)
-    columns.check([str(c) for c in table.columns])
+    check_columns(columns.names, [str(c) for c in table.columns])
     client = active_client()
     if client is not None:
         parts = client.compute(table.to_delayed())
@@ -143,23 +144,21 @@ def _make_observations(pieces: Iterable[Piece], columns: Columns | None, how: _R
     """Pieces as observations in memory if they are few, else in blocks on disk."""
     filled = fill(pieces, how.dims, tell=how.tell)
     if filled.store.rows <= how.large:
-        return few(filled, columns)
+        return load_rows(filled, columns)
     return filled.partitions(how.draw, tell=how.tell)
 
 
-def few(filled: Filled, columns: Columns | None) -> Observations:
+def load_rows(filled: Filled, columns: Columns | None) -> Observations:
     """All rows of a store in memory, with a source that gives a table back where one came."""
     try:
-        return _few(filled, columns)
+        return _load_rows(filled, columns)
     finally:
         filled.store.remove()
 
 
-def _few(filled: Filled, columns: Columns | None) -> Observations:
-    parts = list(filled.chunks())
-    where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
-    weights = np.concatenate([p[2] for p in parts]) if filled.store.weighted else None
-    refuse_repeats(where[sort_indices(where, 0)], filled.dims, filled.labels)
+def _load_rows(filled: Filled, columns: Columns | None) -> Observations:
+    where, values, weights = rows = join(list(filled.chunks()))
+    refuse_repeats(rows.sort(0).indices, filled.dims, filled.labels)
     if filled.store.exact:
         values = values.astype(np.float32)
     source = None
@@ -178,10 +177,10 @@ def _with_workers(
     client: Any, pieces: Sequence[Any], columns: Columns | None, how: _Reading, shape: Sequence[int] | None = None
 ) -> Observations | Partitions:
     """Pieces (futures) as blocks with the workers of a cluster; in memory here, if they are few."""
-    with answering(client):
+    with cluster_errors(client):
         there = on_cluster(client, pieces, how.dims, shape)
         if there.count <= how.large:
-            return few(fill(there.local(), how.dims, shape=shape), columns)
+            return load_rows(fill(there.local(), how.dims, shape=shape), columns)
         return there.partitions(how.draw)
 
 
@@ -230,20 +229,15 @@ def _from_chunks(data: Any, array: Any, how: _Reading) -> Observations | Partiti
     """A Dask array, or xarray on one, chunk by chunk; `array` is the Dask array in `data`."""
     how = how if array is data else replace(how, dims=tuple(str(d) for d in data.dims))
 
-    def pieces() -> Iterator[Piece]:
-        starts = [np.concatenate([[0], np.cumsum(c)[:-1]]).astype(int) for c in array.chunks]
-        for place in product(*(range(len(c)) for c in array.chunks)):
-            part = np.asarray(array.blocks[place].compute(scheduler="threads"))
-            yield from dense_piece(part, [int(s[i]) for s, i in zip(starts, place, strict=True)])
-
+    corners = list(product(*([0, *np.cumsum(c)[:-1].tolist()] for c in array.chunks)))
     client = active_client()
     if client is not None:
-        starts = [np.concatenate([[0], np.cumsum(c)[:-1]]).astype(int) for c in array.chunks]
-        corners = [[int(s[i]) for s, i in zip(starts, place, strict=True)] for place in np.ndindex(array.numblocks)]
         chunks = client.compute(list(array.to_delayed().ravel()))
         there = [client.submit(read_chunk, c, corner, pure=False) for c, corner in zip(chunks, corners, strict=True)]
         return _with_workers(client, there, None, how, array.shape)
-    filled = fill(pieces(), how.dims, shape=array.shape, tell=how.tell)
+    chunks = (array.blocks[place].compute(scheduler="threads") for place in np.ndindex(array.numblocks))
+    pieces = (p for c, corner in zip(chunks, corners, strict=True) for p in dense_piece(np.asarray(c), corner))
+    filled = fill(pieces, how.dims, shape=array.shape, tell=how.tell)
     if array is not data:
         filled.labels.update({str(d): data.indexes[d].to_numpy() for d in data.dims if d in data.indexes})
-    return few(filled, None) if filled.store.rows <= how.large else filled.partitions(how.draw, tell=how.tell)
+    return load_rows(filled, None) if filled.store.rows <= how.large else filled.partitions(how.draw, tell=how.tell)

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks.paths import is_table
 from tensorfill.data.exact import EXACT, check_exact
@@ -21,8 +20,7 @@ from tensorfill.io.formats.base import FileError
 from tensorfill.io.formats.output import naming
 from tensorfill.io.optional import attempt_import
 from tensorfill.registry import did_you_mean
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ROWS = 2**20  # of a piece, about
 
@@ -55,15 +53,16 @@ class Columns:
     def names(self) -> list[str]:
         return [*self.dims, self.value, *([self.weight] if self.weight else [])]
 
-    def check(self, there: Sequence[str]) -> None:
-        """A sentence for a column that a table does not have."""
-        for name in self.names:
-            if name not in there:
-                msg = f"it has no column {name!r}; its columns are {', '.join(there)}.{did_you_mean(name, list(there))}"
-                raise FileError(msg)
-            if list(there).count(name) > 1:
-                msg = f"it has more than one column {name!r}."
-                raise FileError(msg)
+
+def check_columns(names: Sequence[str], there: Sequence[str]) -> None:
+    """A sentence for a column that a table does not have, or has twice."""
+    for name in names:
+        if name not in there:
+            msg = f"it has no column {name!r}; its columns are {', '.join(there)}.{did_you_mean(name, list(there))}"
+            raise FileError(msg)
+        if list(there).count(name) > 1:
+            msg = f"it has more than one column {name!r}."
+            raise FileError(msg)
 
 
 def rows_of(files: Sequence[str]) -> int | None:
@@ -85,8 +84,8 @@ def pieces_of(file: str, columns: Columns | None) -> Iterator[Piece]:
             if columns is None:
                 msg = 'a table needs to know its columns: dims=["user", "item"], value="stars".'
                 raise FileError(msg)
-            batches = _parquet_batches(file, columns) if name.endswith((".parquet", ".pq")) else _csv(file, columns)
-            yield from (piece for batch in batches for piece in from_arrow(batch, columns))
+            for batch in table_batches(file, columns.names, columns.names[len(columns.dims) :]):
+                yield from from_arrow(batch, columns)
         elif name.endswith(".tns"):
             yield from _tns(file)
         else:
@@ -101,44 +100,24 @@ def parquet_file(file: str) -> Any:
     return attempt_import("pyarrow.parquet", "reading Parquet", "parquet").ParquetFile(file)
 
 
-def _parquet_batches(file: str, columns: Columns) -> Iterator[Any]:
-    with parquet_file(file) as opened:
-        columns.check(opened.schema_arrow.names)
-        yield from opened.iter_batches(batch_size=ROWS, columns=columns.names)
-
-
-def _csv(file: str, columns: Columns) -> Iterator[Any]:
-    return csv_batches(file, columns.names, columns.check, columns.names[len(columns.dims) :])
-
-
-def csv_batches(
-    file: str,
-    names: Sequence[str],
-    check: Callable[[Sequence[str]], None] | None = None,
-    numbers: Sequence[str] = (),
-) -> Iterator[Any]:
-    """The rows of some columns of a CSV file, a few at a time; those of `numbers` as text, for "1" and "2.5" may both
-    come. Types of others are told by the first block; a later one that has others is refused.
+def table_batches(file: str, names: Sequence[str], numbers: Sequence[str] = ()) -> Iterator[Any]:
+    """The rows of some columns of a Parquet or CSV file, a few at a time; `numbers` of a CSV file come as text, for "1"
+    and "2.5" may both be there. Types of others are told by the first block; a later one that has others is refused.
     """
+    if file.lower().endswith((".parquet", ".pq")):
+        with parquet_file(file) as opened:
+            check_columns(names, opened.schema_arrow.names)
+            yield from opened.iter_batches(batch_size=ROWS, columns=list(names))
+        return
     csv = attempt_import("pyarrow.csv", "reading a CSV file in pieces", "parquet")
     import pyarrow as pa
 
     parse = csv.ParseOptions(delimiter="\t" if ".tsv" in file.lower() else ",")
     convert = csv.ConvertOptions(strings_can_be_null=True, column_types={name: pa.string() for name in numbers})
     with csv.open_csv(file, csv.ReadOptions(block_size=2**25), parse, convert) as rows:
-        (check or _all_of(names))(rows.schema.names)
+        check_columns(names, rows.schema.names)
         for batch in rows:
             yield batch.select(list(names))
-
-
-def _all_of(names: Sequence[str]) -> Callable[[Sequence[str]], None]:
-    def check(there: Sequence[str]) -> None:
-        for name in names:
-            if name not in there:
-                msg = f"it has no column {name!r}; its columns are {', '.join(there)}."
-                raise FileError(msg)
-
-    return check
 
 
 def from_arrow(batch: Any, columns: Columns) -> Iterator[Piece]:

@@ -11,11 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from numpy.typing import NDArray
 
 from tensorfill.blocks.base import Block, Partitions, Work
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +87,7 @@ class Placed(NDArrayOperatorsMixin):
 
     def all(self) -> bool:
         """Is every entry true?"""
-        return self.total(how_many_false) == 0
+        return self.total(count_false) == 0
 
     def squares(self) -> Array:
         """Sums of squares of the columns, (R,)."""
@@ -98,7 +96,7 @@ class Placed(NDArrayOperatorsMixin):
     def at_mean(self, unseen: int) -> Placed:
         """The same with its `unseen` rows, those without an observation, at the mean of the others."""
         mean = self.total(sum_seen) / max(len(self) - unseen, 1)
-        return self.map_rows(unseen_to, mean)
+        return self.map_rows(replace_unseen, mean)
 
 
 def first_rows(block: Block, shared: tuple[Array, Array, Array], own: None) -> tuple[None, Array]:
@@ -122,7 +120,7 @@ def cast(block: Block, dtype: Any, own: Sequence[Array]) -> tuple[None, Array]:
     return None, own[0].astype(dtype)
 
 
-def how_many_false(block: Block, shared: None, own: Sequence[Array]) -> tuple[int, None]:
+def count_false(block: Block, shared: None, own: Sequence[Array]) -> tuple[int, None]:
     """(how many are false, nothing)."""
     return int(np.size(own[0]) - np.count_nonzero(own[0])), None
 
@@ -138,6 +136,6 @@ def sum_seen(block: Block, shared: None, own: Sequence[Array]) -> tuple[Array, N
     return own[0][np.diff(block.starts) > 0].sum(axis=0), None
 
 
-def unseen_to(block: Block, row: Array, own: Sequence[Array]) -> tuple[None, Array]:
+def replace_unseen(block: Block, row: Array, own: Sequence[Array]) -> tuple[None, Array]:
     """(nothing, the rows, those without observations replaced)."""
     return None, np.where((np.diff(block.starts) > 0)[:, None], own[0], row)

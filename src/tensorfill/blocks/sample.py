@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.blocks.base import Partitions
 
-Array = NDArray[Any]
 
 GONE = (
     "the known entries of a run on blocks are with the run alone, not with a copy of it or in a file, so that they "

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.blocks.base import Block, Work, make_block, sort_indices
+from tensorfill.blocks.base import Block, Work, make_block
 from tensorfill.blocks.batches import Batch, Shuffled
 from tensorfill.blocks.disk import refuse_repeats
 from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.filling import check_piece
 from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
+from tensorfill.blocks.rows import Rows, join
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
-Rows = tuple[Array, Array, Array | None]  # coordinates, values, weights
 
-
-def whole_piece(pieces: Sequence[Piece]) -> Piece | None:
+def join_pieces(pieces: Sequence[Piece]) -> Piece | None:
     """Several pieces of one source as one."""
     if not pieces:
         return None
@@ -40,22 +37,22 @@ def whole_piece(pieces: Sequence[Piece]) -> Piece | None:
 
 def read_file(file: str, columns: Columns | None) -> Piece | None:
     """All of a file."""
-    return whole_piece(list(pieces_of(file, columns)))
+    return join_pieces(list(pieces_of(file, columns)))
 
 
 def read_frame(frame: Any, columns: Columns) -> Piece | None:
     """A partition of a table."""
     import pyarrow as pa
 
-    return whole_piece(list(from_arrow(pa.Table.from_pandas(frame[columns.names], preserve_index=False), columns)))
+    return join_pieces(list(from_arrow(pa.Table.from_pandas(frame[columns.names], preserve_index=False), columns)))
 
 
 def read_chunk(part: Any, corner: Sequence[int]) -> Piece | None:
     """A chunk of an array, whose first entry lies at `corner`."""
-    return whole_piece(list(dense_piece(np.asarray(part), corner)))
+    return join_pieces(list(dense_piece(np.asarray(part), corner)))
 
 
-def about(piece: Piece | None) -> Any:
+def describe_piece(piece: Piece | None) -> Any:
     """What the client must know of a piece: its number of rows, and per mode its labels or its largest index."""
     if piece is None:
         return None
@@ -70,35 +67,20 @@ def rows_of(piece: Piece | None, numbers: Sequence[Array | None], draw: Draw, sh
     """((coordinates, values, weights) of what belongs into blocks, a tally of all)."""
     tally = Tally(shape, draw)
     if piece is None:
-        empty = np.empty((0, len(shape)), dtype=np.int32), np.empty(0, dtype), None
-        return empty, tally
+        return Rows(np.empty((0, len(shape)), dtype=np.int32), np.empty(0, dtype), None), tally
     where = np.empty((len(piece.values), len(shape)), dtype=np.int32)
     for n, ((_, which), number) in enumerate(zip(piece.axes, numbers, strict=True)):
         where[:, n] = which if number is None else number[which]
-    values = piece.values.astype(np.float64)
-    keep = tally.take(where, values, piece.weights)
-    return (where[keep], values[keep].astype(dtype), None if piece.weights is None else piece.weights[keep]), tally
-
-
-def deal_rows(rows: Rows, mode: int, edges: Sequence[int]) -> list[Rows]:
-    """The part of every block along `mode`."""
-    where, values, weights = rows
-    place = np.searchsorted(np.asarray(edges), where[:, mode], side="right") - 1
-    order = np.argsort(place, kind="stable")
-    cuts = np.searchsorted(place[order], np.arange(len(edges)))
-    parts = [order[a:b] for a, b in pairwise(cuts)]
-    return [(where[p], values[p], None if weights is None else weights[p]) for p in parts]
+    rows = Rows(where, piece.values.astype(np.float64), piece.weights)
+    kept = rows.take(tally.take(rows))
+    return kept._replace(values=kept.values.astype(dtype)), tally
 
 
 def join_parts(parts: Sequence[Rows], mode: int, first: int, last: int, dims: Sequence[str]) -> Block:
     """A block from its parts."""
-    where, values = (np.concatenate([p[k] for p in parts]) for k in (0, 1))
-    own: list[Any] = [p[2] for p in parts if len(p[1])]
-    weights: Array | None = None if any(w is None for w in own) else np.concatenate(own)
-    order = sort_indices(where, mode)
-    where = where[order]
-    refuse_repeats(where, dims, {})
-    return make_block(where, values[order], None if weights is None else weights[order], mode, first, last - first)
+    rows = join(parts).sort(mode)
+    refuse_repeats(rows.indices, dims, {})
+    return make_block(rows, mode, first, last - first)
 
 
 def apply(work: Work, block: Block | Shuffled, shared: Any, own: Any, batch: Batch | None) -> tuple[Any, Any]:
@@ -109,20 +91,15 @@ def apply(work: Work, block: Block | Shuffled, shared: Any, own: Any, batch: Bat
     return work(block, shared, own)
 
 
-def same(what: Any) -> Any:
+def copy_result(what: Any) -> Any:
     """What it is given: where it runs, there is a copy."""
     return what
 
 
-def take(pair: Any, k: int) -> Any:
-    """One of several results."""
-    return pair[k]
-
-
-def plus(a: Any, b: Any) -> Any:
+def add_results(a: Any, b: Any) -> Any:
     """The sum of two partial results, in new memory: those of tasks must not change."""
     if a is None or b is None:
         return b if a is None else a
     if isinstance(a, list | tuple):
-        return [plus(x, y) for x, y in zip(a, b, strict=True)]
+        return [add_results(x, y) for x, y in zip(a, b, strict=True)]
     return a + b

@@ -16,7 +16,7 @@ from tensorfill.blocks.opening import LARGE
 from tensorfill.blocks.paths import files_of, in_pieces, is_table
 from tensorfill.blocks.pieces import rows_of
 from tensorfill.cli.checks import prior_of
-from tensorfill.cli.outputs import check_free, tell
+from tensorfill.cli.outputs import check_beside, check_free, tell
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
 from tensorfill.io.checkpoint import CheckpointWarning
 from tensorfill.io.formats.output import naming
@@ -103,9 +103,11 @@ def _check(job: Job) -> str:
         if not os.path.exists(job.at):
             msg = f"cannot read {job.at}: there is no such file."
             raise UserError(msg, BAD_DATA)
-    for path in {job.out, target, *([job.checkpoint] if job.checkpoint else [])}:
+    for path in {job.out, target}:
         with naming(path, "write"):
             check_free(path)
+    with as_user_error(BAD_DATA):
+        check_beside({"saved run": job.out if is_model else None})
     return target
 
 

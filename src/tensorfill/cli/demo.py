@@ -6,12 +6,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorfill.api import complete
 from tensorfill.cli.checks import check_effort, check_numbers
+from tensorfill.cli.options import DemoOptions
+from tensorfill.cli.outputs import check_beside
 from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.masks import random_entries
 from tensorfill.data.samples import photograph
-from tensorfill.io.atomic import find_overwritten, refuse_obstacle, replacing
+from tensorfill.io.atomic import find_overwritten, replacing
 from tensorfill.io.formats.output import naming
 from tensorfill.io.observe import observe
 from tensorfill.result.completion import Completion
@@ -21,18 +22,9 @@ from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError,
 
 
 @dataclass(frozen=True)
-class Demo:
+class Demo(DemoOptions):
     """What the user asked for."""
 
-    out: str = "out/demo.png"
-    missing: float = 80.0
-    effort: str = "normal"
-    seed: int = 0
-    report: str | None = None
-    max_iter: int | None = None
-    seconds: float | None = None
-    quiet: bool = False
-    as_json: bool = False
     command: str = "tensorfill demo"
 
     def run(self) -> int:
@@ -47,16 +39,15 @@ class Demo:
         truth = photograph()
         mask = random_entries(truth.shape, self.missing / 100, self.seed)
         with as_user_error(BAD_DATA):
-            for path in (self.out, self.report):
-                if path is not None:
-                    with naming(path, "write"):
-                        refuse_obstacle(path)
-                        Path(path).parent.mkdir(parents=True, exist_ok=True)
+            for path in filter(None, (self.out, self.report)):
+                with naming(path, "write"):
+                    Path(path).parent.mkdir(parents=True, exist_ok=True)
+            check_beside({"picture": self.out, "report": self.report})
             obs = observe(truth, mask, dims=("row", "column", "channel"))
             method = "auto" if self.effort == "normal" else f"auto-{self.effort}"
             total = plan_iterations(method, {}, self.max_iter)
             with Progress("completing a photograph", total, limit=self.seconds, show=not self.quiet) as progress:
-                done = self._fit(obs, progress)
+                done = progress.complete(obs, effort=self.effort, seed=self.seed, max_iter=self.max_iter)
             ratio = psnr(done.estimate, truth, mask)
             with naming(self.out, "write"), replacing(self.out) as file:
                 done.plot(truth=truth).savefig(file, format="png", dpi=160, bbox_inches="tight", pad_inches=0.08)
@@ -68,20 +59,6 @@ class Demo:
                     write_report(done, self.report, command=self.command, truth=truth, title=title)
         self.tell(done, ratio)
         return INTERRUPTED if done.status is Status.INTERRUPTED else OK
-
-    def _fit(self, obs: object, progress: Progress) -> Completion:
-        try:
-            return complete(
-                obs,
-                effort=self.effort,
-                seed=self.seed,
-                callback=progress,
-                max_iter=self.max_iter,
-                seconds=self.seconds,
-            )
-        except KeyboardInterrupt as error:
-            msg = "interrupted before there was anything to write."
-            raise UserError(msg, INTERRUPTED) from error
 
     def tell(self, done: Completion, ratio: float) -> None:
         """Print the summary, also in a pipe, unless --quiet: this is what a demonstration is for."""

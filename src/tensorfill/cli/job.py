@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.api import complete, settings_of
+from tensorfill.api import settings_of
 from tensorfill.cli import blocks, mixed
 from tensorfill.cli.checks import (
     check_effort,
@@ -21,66 +21,30 @@ from tensorfill.cli.checks import (
     number_or_text,
     prior_of,
 )
-from tensorfill.cli.outputs import check_outputs, tell, write_report
+from tensorfill.cli.options import CompleteOptions
+from tensorfill.cli.outputs import check_beside, check_outputs, tell, write_report
 from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.fold import suggestion
 from tensorfill.data.memory import limit_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import sentinels, warn_of_sentinels
-from tensorfill.io.atomic import find_overwritten, obstacle
-from tensorfill.io.checkpoint import CheckpointWarning, refuse_foreign
+from tensorfill.io.atomic import find_overwritten
+from tensorfill.io.checkpoint import CheckpointWarning
 from tensorfill.io.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
 from tensorfill.io.formats.opening import choose_out
 from tensorfill.io.formats.output import naming
 from tensorfill.io.timeplan import parse_fold, plan_time
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
-from tensorfill.result.outputs import numbers, write_bars
+from tensorfill.result.outputs import LEVEL, numbers, write_bars
 from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
 
-LEVEL = 0.9  # of --error-bars
-
 
 @dataclass(frozen=True)
-class Job:
-    """What the user asked for; names as on the command line."""
+class Job(CompleteOptions):
+    """What the user asked for."""
 
-    source: str
-    out: str
-    mask: str | None = None
-    prior: str | None = None
-    model: str | None = None
-    rank: int | tuple[int, ...] | None = None
-    smooth: tuple[str, ...] = ()
-    texture: str | None = None
-    method: str = "auto"
-    effort: str = "normal"
-    seed: int = 0
-    report: str | None = None
-    error_bars: str | None = None
-    unrounded: bool = False
-    missing_value: str | None = None
-    dims: str | None = None
-    value: str | None = None
-    variable: str | None = None
-    alpha_missing: bool = False
-    format: str | None = None
-    at: str | None = None
-    fold: str | None = None
-    time: str | None = None
-    max_gap: int | None = None
-    fill_unseen: bool = False
-    horizon: int | None = None
-    max_memory: str | None = None
-    scheduler: str | None = None
-    save: str | None = None
-    checkpoint: str | None = None
-    resume: bool = False
-    max_iter: int | None = None
-    seconds: float | None = None
-    quiet: bool = False
-    as_json: bool = False
     command: str = ""
 
     def run(self) -> int:
@@ -108,7 +72,7 @@ class Job:
             warn_of_sentinels(obs)
             if self.unrounded:
                 loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
-        with as_user_error(BAD_USAGE):
+        with as_user_error(BAD_USAGE), noting(DataWarning) as added:
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
             if self.prior is not None:
@@ -124,15 +88,17 @@ class Job:
                 bars = None if self.error_bars is None else LEVEL
                 fill = self.fill_unseen or choose_out(self.out, loaded, self.out_format).whole
                 expected = plan_iterations(self.method_name, settings, self.max_iter)
-                done = self.fit(obs, name, expected, error_bars=bars, fill_unseen=fill, **settings, **plan.settings)
+                done = self.fit(
+                    plan.given, name, expected, error_bars=bars, fill_unseen=fill, **settings, **plan.settings
+                )
             self.write(done, loaded, indices)
             self.save_run(done)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
             helps = "" if self.fold is not None else suggestion(obs, loaded.labels or {})
-            notes = [*loaded.notes, *notes, *warned, *self.notes(loaded), *([helps] if helps else [])]
+            notes = [*loaded.notes, *notes, *added, *warned, *self.notes(loaded), *([helps] if helps else [])]
             if self.report is not None:
-                notes += write_report(self, done, loaded, notes)
+                notes += write_report(self, done, loaded.labels, notes)
         tell(self, done, notes)
         return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
@@ -183,9 +149,8 @@ class Job:
         inputs = {"the input": self.source, "the mask": self.mask, "the list of --at": self.at}
         if clash := find_overwritten({**outputs, "--checkpoint": self.checkpoint}, inputs):
             raise UserError(clash, BAD_USAGE)
-        if self.checkpoint is not None and not obstacle(self.checkpoint):
-            with as_user_error(BAD_DATA):
-                refuse_foreign(self.checkpoint)
+        with as_user_error(BAD_DATA):
+            check_beside({"checkpoint": self.checkpoint, "saved run": self.save, "report": self.report})
 
     def _check_streams(self) -> None:
         if self.out == "-" and self.as_json:
@@ -263,23 +228,9 @@ class Job:
 
     def fit(self, data: Any, name: str, iterations: int | None, **settings: Any) -> Completion:
         """The completion of `data`, called `name` in the progress bar, which expects so many iterations."""
+        own = ("method", "effort", "seed", "checkpoint", "resume", "max_iter")
         with Progress(f"completing {name}", iterations, limit=self.seconds, show=not self.quiet) as progress:
-            try:
-                return complete(
-                    data,
-                    method=self.method,
-                    effort=self.effort,
-                    seed=self.seed,
-                    callback=progress if progress.shown else None,
-                    checkpoint=self.checkpoint,
-                    resume=self.resume,
-                    max_iter=self.max_iter,
-                    seconds=self.seconds,
-                    **settings,
-                )
-            except KeyboardInterrupt as error:
-                sentence = "interrupted before there was anything to write."
-                raise UserError(sentence, INTERRUPTED) from error
+            return progress.complete(data, **{key: getattr(self, key) for key in own}, **settings)
 
     # --- after --------------------------------------------------------------------------------------------------
 

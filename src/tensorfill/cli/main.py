@@ -3,56 +3,21 @@
 from __future__ import annotations
 
 import atexit
+import inspect
 import os
 import shlex
 import sys
 from contextlib import suppress
+from dataclasses import MISSING, fields
+from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, get_type_hints
 
 import typer
 
 from tensorfill import __version__
 from tensorfill.cli.lists import What
-from tensorfill.cli.options import (
-    AlphaMissing,
-    AsJson,
-    At,
-    Checkpoint,
-    Dims,
-    Effort,
-    ErrorBars,
-    FillUnseen,
-    Folding,
-    FormatName,
-    Horizon,
-    Mask,
-    MaxGap,
-    MaxIter,
-    MaxMemory,
-    MethodName,
-    MissingValue,
-    ModelName,
-    Out,
-    Prior,
-    Quiet,
-    Rank,
-    Report,
-    Resume,
-    Save,
-    Scheduler,
-    Seconds,
-    Seed,
-    Smooth,
-    Source,
-    Texture,
-    Time,
-    Unrounded,
-    Value,
-    Variable,
-    real,
-    whole,
-)
+from tensorfill.cli.options import AppOptions, CompleteOptions, DemoOptions, ExtendOptions
 from tensorfill.cli.plugins import GROUP, add_commands
 from tensorfill.terminal import BAD_USAGE, INTERRUPTED, UserError, exit_code, stoppable
 
@@ -100,110 +65,33 @@ def _run(job: Any) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _read_options(context: typer.Context) -> dict[str, Any]:
-    """What was typed, by the names of the command's parameters, which are the fields of its job; and the command."""
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in context.params.items()}
-    return {**given, "command": shlex.join(["tensorfill", *sys.argv[1:]])}
+def _add_command(name: str, options: type, job: str) -> None:
+    """Add a command that takes the fields of the dataclass `options` and runs a `job`, "module:Class", made of them."""
+
+    def run(**given: Any) -> None:
+        module, _, cls = job.partition(":")
+        settings = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+        _run(getattr(import_module(module), cls)(**settings, command=shlex.join(["tensorfill", *sys.argv[1:]])))
+
+    hints = get_type_hints(options, include_extras=True)
+    taken = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(options)
+    ]
+    run.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]  # from which typer makes the options
+    run.__annotations__ = hints
+    app.command(name, help=options.__doc__)(run)
 
 
-@app.command()
-def complete(
-    context: typer.Context,
-    source: Source,
-    out: Out,
-    mask: Mask = None,
-    prior: Prior = None,
-    model: ModelName = None,
-    rank: Rank = None,
-    smooth: Smooth = [],  # noqa: B006  typer's form of an option that may be repeated; never changed
-    texture: Texture = None,
-    method: MethodName = "auto",
-    effort: Effort = "normal",
-    seed: Seed = 0,
-    report: Report = None,
-    error_bars: ErrorBars = None,
-    unrounded: Unrounded = False,
-    missing_value: MissingValue = None,
-    dims: Dims = None,
-    value: Value = None,
-    variable: Variable = None,
-    alpha_missing: AlphaMissing = False,
-    format: FormatName = None,
-    at: At = None,
-    fold: Folding = None,
-    time: Time = None,
-    max_gap: MaxGap = None,
-    fill_unseen: FillUnseen = False,
-    horizon: Horizon = None,
-    max_memory: MaxMemory = None,
-    scheduler: Scheduler = None,
-    save: Save = None,
-    checkpoint: Checkpoint = None,
-    resume: Resume = False,
-    max_iter: MaxIter = None,
-    seconds: Seconds = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Fill the gaps in a file. NaN, blank cells and absent rows are gaps; so is what --mask or --missing-value says.
-
-    Ctrl-C stops the run and writes the best so far.
-    """
-    from tensorfill.cli.job import Job
-
-    _run(Job(**_read_options(context)))
-
-
-@app.command()
-def extend(
-    context: typer.Context,
-    run_file: Annotated[
-        str, typer.Argument(metavar="RUN.npz", help="A run saved by complete --save, or Completion.save.")
-    ],
-    source: Annotated[str, typer.Argument(metavar="NEW", help="A table of new rows, with the columns of the first.")],
-    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="File to write; its ending says the format.")],
-    quiet: Quiet = False,
-) -> None:
-    """Fill rows that arrived later, by a run on others: no fit, no waiting."""
-    from tensorfill.cli.mixed import Extend
-
-    _run(Extend(**_read_options(context)))
-
-
-@app.command()
-def demo(
-    context: typer.Context,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="OUT", help="The picture to write.")] = "out/demo.png",
-    missing: Annotated[float, typer.Option(metavar="P", parser=real, help="Percent of the numbers to take away.")] = 80,
-    effort: Effort = "normal",
-    seed: Seed = 0,
-    report: Report = None,
-    max_iter: MaxIter = None,
-    seconds: Seconds = None,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Complete a photograph most of which is missing, and show what came out."""
-    from tensorfill.cli.demo import Demo
-
-    _run(Demo(**_read_options(context)))
-
-
-@app.command("app")
-def app_(
-    context: typer.Context,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", parser=whole, help="Port to serve at; 0: any free one. By default 8765, or any free one."
-        ),
-    ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the address, open no browser.")] = False,
-) -> None:
-    """Serve a page on this computer: drop a file, paint a mask, watch, compare, download."""
-    from tensorfill.app.serve import App
-
-    _run(App(**_read_options(context)))
+_add_command("complete", CompleteOptions, "tensorfill.cli.job:Job")
+_add_command("extend", ExtendOptions, "tensorfill.cli.mixed:Extend")
+_add_command("demo", DemoOptions, "tensorfill.cli.demo:Demo")
+_add_command("app", AppOptions, "tensorfill.app.serve:App")
 
 
 @app.command("list")

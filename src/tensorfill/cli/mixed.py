@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tensorfill.cli.outputs import check_free, tell
+from tensorfill.cli.checks import number_or_text
+from tensorfill.cli.options import ExtendOptions
+from tensorfill.cli.outputs import check_free, tell, write_report
 from tensorfill.data.observations import DataWarning
 from tensorfill.io.atomic import find_overwritten
 from tensorfill.io.formats.output import naming
 from tensorfill.io.mixed import OTHER, TEXT, MixedTable
 from tensorfill.result.completion import Completion
+from tensorfill.result.outputs import LEVEL
 from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
 
@@ -19,40 +22,42 @@ if TYPE_CHECKING:
     from tensorfill.cli.job import Job
 
 # what is for arrays, or for tables of numbers alone
-NUMBERS = (
-    *("mask", "dims", "value", "at", "fold", "time", "max_gap", "horizon", "missing_value", "variable", "format"),
-    *("error_bars", "unrounded", "report"),
-)
+NUMBERS = (*("mask", "dims", "value", "at", "fold", "time", "max_gap", "horizon", "variable", "format", "unrounded"),)
 
 
 def table_of(job: Job) -> MixedTable | None:
     """The file as a table with categories or dates to learn from; None for anything else, which is read as numbers."""
     if Path(job.out).suffix.lower() not in {*TEXT, *OTHER} or any(getattr(job, name) for name in NUMBERS):
         return None
-    return MixedTable.find(job.source)
+    return MixedTable.find(job.source, None if job.missing_value is None else number_or_text(job.missing_value))
 
 
 def run(job: Job, table: MixedTable, settings: dict[str, Any]) -> int:
     """Complete the table and write it; returns the exit code."""
     with as_user_error(BAD_DATA), noting(DataWarning) as notes:
-        with naming(job.out, "write"):
-            check_free(job.out)
-        done = job.fit(table.frame, Path(job.source).name, None, **settings)
+        for path in (job.out, job.error_bars):
+            if path is not None:
+                with naming(path, "write"):
+                    check_free(path)
+        bars = None if job.error_bars is None else LEVEL
+        done = job.fit(table.frame, Path(job.source).name, None, error_bars=bars, **settings)
         with naming(job.out, "write"):
             table.write(job.out, done.completed)
+        if job.error_bars is not None and done.bars is not None:
+            with naming(job.error_bars, "write"):
+                table.write_bars(job.error_bars, done)
         job.save_run(done)
-    tell(job, done, notes)
+        told = list(notes)
+        if job.report is not None:
+            told += write_report(job, done, None, told)
+    tell(job, done, told)
     return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
 
 @dataclass(frozen=True)
-class Extend:
+class Extend(ExtendOptions):
     """`tensorfill extend RUN.npz NEW -o OUT`."""
 
-    run_file: str
-    source: str
-    out: str
-    quiet: bool = False
     command: str = ""
 
     def run(self) -> int:

@@ -1,7 +1,10 @@
-"""The options of the commands: how they are typed, and what --help says of them."""
+"""The options of the commands: how they are typed, and what --help says of them. A command takes the fields of one of
+these classes, and the class that does the work derives from it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -18,8 +21,7 @@ def whole(text: str) -> int:
 
 def ranks(text: str) -> Any:
     """A whole number, or several: 8,8,3."""
-    numbers = [whole(part.strip()) for part in text.split(",")] if "," in text else whole(text)
-    return tuple(numbers) if isinstance(numbers, list) else numbers
+    return tuple(whole(part.strip()) for part in text.split(",")) if "," in text else whole(text)
 
 
 def real(text: str) -> float:
@@ -31,103 +33,123 @@ def real(text: str) -> float:
         raise typer.BadParameter(msg) from error
 
 
-Seed = Annotated[
-    int, typer.Option(metavar="S", parser=whole, help="Seed of everything random: same seed, same answer.")
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(metavar="A", help="Keep the data with the workers of this Dask scheduler: its address or file."),
-]
-Effort = Annotated[
-    str,
-    typer.Option(metavar="quick|normal|best", help="How much is tried: quick for a look, best takes longest."),
-]
-Folding = Annotated[
-    str | None,
-    typer.Option(
-        metavar="D=u,v",
-        help="Split a dimension of dates into several for the fit: time=day,hour; or every 24 steps: t=24.",
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(metavar="a,b", help="Dimensions that are one time axis, from the outer to the inner: day,hour."),
-]
-FillUnseen = Annotated[
-    bool, typer.Option("--fill-unseen", help="Fill cells without a value at any time (land in a sea cube), too.")
-]
-MaxGap = Annotated[
-    int | None, typer.Option(metavar="N", parser=whole, help="Leave gaps of more than N steps along time unfilled.")
-]
-Horizon = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Predict N steps after the last, too.")]
-MaxIter = Annotated[int | None, typer.Option(metavar="N", parser=whole, help="Stop after N iterations.")]
-Seconds = Annotated[float | None, typer.Option(metavar="S", parser=real, help="Stop after S seconds.")]
-Report = Annotated[str | None, typer.Option(metavar="R.html", help="Write a report: one page that explains itself.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar, no summary, no notes.")]
-ErrorBars = Annotated[
-    str | None,
-    typer.Option(metavar="F", help="Also write how far off each filled entry may be: 90 % are nearer. Twice the time."),
-]
-Smooth = Annotated[
-    list[str],
-    typer.Option(metavar="MODE=RHO", help="Smoothness along a mode, by name or number; may be repeated."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on standard output.")]
+def option(help: str, metavar: str | None = None, *names: str, **more: Any) -> Any:
+    """An option, with what --help says of it and how its value is shown there."""
+    return typer.Option(*names, metavar=metavar, help=help, **more)
 
 
-Source = Annotated[str, typer.Argument(metavar="IN", help="File, or 'parts/*.parquet'; - for standard input.")]
-Out = Annotated[
-    str,
-    typer.Option(
-        "--out", "-o", metavar="OUT", help="File to write; its ending says the format. - for standard output."
-    ),
-]
-Mask = Annotated[
-    str | None, typer.Option(metavar="F", help="Picture or array: zero (black) = missing, else (white) = known.")
-]
-Prior = Annotated[
-    str | None,
-    typer.Option(metavar="P", help="What kind of numbers these are, e.g. poisson, binomial(4); see: list priors."),
-]
-ModelName = Annotated[
-    str | None, typer.Option(metavar="M", help="Low-rank form: cp, tucker, tt, tr or tubal; see: list models.")
-]
-Rank = Annotated[
-    str | None, typer.Option(metavar="R", parser=ranks, help="Rank of the model; 8,8,3 where it has several.")
-]
-Texture = Annotated[
-    str | None, typer.Option(metavar="T", help="Holes in pictures: smooth (least error) or sharp (looks real).")
-]
-MethodName = Annotated[str, typer.Option(metavar="M", help="Which method; see: list methods.")]
-Unrounded = Annotated[
-    bool,
-    typer.Option("--unrounded", help="Do not round, also where the data are whole numbers."),
-]
-MissingValue = Annotated[
-    str | None,
-    typer.Option(metavar="V", help="Missing besides NaN: a number, e.g. -999; in tables also a text."),
-]
-Dims = Annotated[
-    str | None, typer.Option(metavar="a,b,c", help="Table: its dimension columns. Array: names of its modes.")
-]
-Value = Annotated[str | None, typer.Option(metavar="v", help="Table: its value column.")]
-Variable = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Which array of a file with several (.npz .mat .nc .zarr).")
-]
-AlphaMissing = Annotated[bool, typer.Option("--alpha-missing", help="Transparent pixels are missing.")]
-FormatName = Annotated[
-    str | None,
-    typer.Option(metavar="F", help="Format, where a file name does not say it; see: list formats."),
-]
-At = Annotated[
-    str | None, typer.Option(metavar="F", help="Write only the entries listed there (.tns, or a table like IN).")
-]
-MaxMemory = Annotated[
-    str | None, typer.Option(metavar="SIZE", help="Most memory to take, e.g. 4GB; by default half of what is free.")
-]
-Save = Annotated[
-    str | None,
-    typer.Option(metavar="RUN.npz", help="Also save the run: for tensorfill extend, or Completion.load."),
-]
-Checkpoint = Annotated[str | None, typer.Option(metavar="F", help="Save the run to this file as it goes.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")]
+Effort = Annotated[str, option("How much is tried: quick for a look, best takes longest.", "quick|normal|best")]
+Seed = Annotated[int, option("Seed of everything random: same seed, same answer.", "S", parser=whole)]
+Report = Annotated[str | None, option("Write a report: one page that explains itself.", "R.html")]
+MaxIter = Annotated[int | None, option("Stop after N iterations.", "N", parser=whole)]
+Seconds = Annotated[float | None, option("Stop after S seconds.", "S", parser=real)]
+Quiet = Annotated[bool, option("No progress bar, no summary, no notes.", None, "--quiet", "-q")]
+AsJson = Annotated[bool, option("Print the summary as JSON on standard output.", None, "--json")]
+
+
+@dataclass(frozen=True)
+class CompleteOptions:
+    """Fill the gaps in a file. NaN, blank cells and absent rows are gaps; so is what --mask or --missing-value says.
+
+    Ctrl-C stops the run and writes the best so far.
+    """
+
+    source: Annotated[str, typer.Argument(metavar="IN", help="File, or 'parts/*.parquet'; - for standard input.")]
+    out: Annotated[
+        str, option("File to write; its ending says the format. - for standard output.", "OUT", "--out", "-o")
+    ]
+    mask: Annotated[str | None, option("Picture or array: zero (black) = missing, else (white) = known.", "F")] = None
+    prior: Annotated[
+        str | None, option("What kind of numbers these are, e.g. poisson, binomial(4); see: list priors.", "P")
+    ] = None
+    model: Annotated[str | None, option("Low-rank form: cp, tucker, tt, tr or tubal; see: list models.", "M")] = None
+    rank: Annotated[Any, option("Rank of the model; 8,8,3 where it has several.", "R", parser=ranks)] = None
+    smooth: Annotated[
+        list[str], option("Smoothness along a mode, by name or number; may be repeated.", "MODE=RHO")
+    ] = ()  # type: ignore[assignment]  # a list cannot be a default, and what is given becomes a tuple
+    texture: Annotated[str | None, option("Holes in pictures: smooth (least error) or sharp (looks real).", "T")] = None
+    method: Annotated[str, option("Which method; see: list methods.", "M")] = "auto"
+    effort: Effort = "normal"
+    seed: Seed = 0
+    report: Report = None
+    error_bars: Annotated[
+        str | None, option("Also write how far off each filled entry may be: 90 % are nearer. Twice the time.", "F")
+    ] = None
+    unrounded: Annotated[bool, option("Do not round, also where the data are whole numbers.", None, "--unrounded")] = (
+        False
+    )
+    missing_value: Annotated[
+        str | None, option("Missing besides NaN: a number, e.g. -999; in tables also a text.", "V")
+    ] = None
+    dims: Annotated[str | None, option("Table: its dimension columns. Array: names of its modes.", "a,b,c")] = None
+    value: Annotated[str | None, option("Table: its value column.", "v")] = None
+    variable: Annotated[str | None, option("Which array of a file with several (.npz .mat .nc .zarr).", "NAME")] = None
+    alpha_missing: Annotated[bool, option("Transparent pixels are missing.", None, "--alpha-missing")] = False
+    format: Annotated[str | None, option("Format, where a file name does not say it; see: list formats.", "F")] = None
+    at: Annotated[str | None, option("Write only the entries listed there (.tns, or a table like IN).", "F")] = None
+    fold: Annotated[
+        str | None,
+        option("Split a dimension of dates into several for the fit: time=day,hour; or every 24 steps: t=24.", "D=u,v"),
+    ] = None
+    time: Annotated[
+        str | None, option("Dimensions that are one time axis, from the outer to the inner: day,hour.", "a,b")
+    ] = None
+    max_gap: Annotated[
+        int | None, option("Leave gaps of more than N steps along time unfilled.", "N", parser=whole)
+    ] = None
+    fill_unseen: Annotated[
+        bool, option("Fill cells without a value at any time (land in a sea cube), too.", None, "--fill-unseen")
+    ] = False
+    horizon: Annotated[int | None, option("Predict N steps after the last, too.", "N", parser=whole)] = None
+    max_memory: Annotated[
+        str | None, option("Most memory to take, e.g. 4GB; by default half of what is free.", "SIZE")
+    ] = None
+    scheduler: Annotated[
+        str | None, option("Keep the data with the workers of this Dask scheduler: its address or file.", "A")
+    ] = None
+    save: Annotated[str | None, option("Also save the run: for tensorfill extend, or Completion.load.", "RUN.npz")] = (
+        None
+    )
+    checkpoint: Annotated[str | None, option("Save the run to this file as it goes.", "F")] = None
+    resume: Annotated[bool, option("Go on from the checkpoint.", None, "--resume")] = False
+    max_iter: MaxIter = None
+    seconds: Seconds = None
+    quiet: Quiet = False
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True)
+class ExtendOptions:
+    """Fill rows that arrived later, by a run on others: no fit, no waiting."""
+
+    run_file: Annotated[
+        str, typer.Argument(metavar="RUN.npz", help="A run saved by complete --save, or Completion.save.")
+    ]
+    source: Annotated[str, typer.Argument(metavar="NEW", help="A table of new rows, with the columns of the first.")]
+    out: Annotated[str, option("File to write; its ending says the format.", "OUT", "--out", "-o")]
+    quiet: Quiet = False
+
+
+@dataclass(frozen=True)
+class DemoOptions:
+    """Complete a photograph most of which is missing, and show what came out."""
+
+    out: Annotated[str, option("The picture to write.", "OUT", "--out", "-o")] = "out/demo.png"
+    missing: Annotated[float, option("Percent of the numbers to take away.", "P", parser=real)] = 80
+    effort: Effort = "normal"
+    seed: Seed = 0
+    report: Report = None
+    max_iter: MaxIter = None
+    seconds: Seconds = None
+    quiet: Quiet = False
+    as_json: AsJson = False
+
+
+@dataclass(frozen=True)
+class AppOptions:
+    """Serve a page on this computer: drop a file, paint a mask, watch, compare, download."""
+
+    port: Annotated[
+        int | None, option("Port to serve at; 0: any free one. By default 8765, or any free one.", "N", parser=whole)
+    ] = None
+    no_open: Annotated[bool, option("Only print the address, open no browser.", None, "--no-open")] = False

@@ -6,15 +6,15 @@ import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tensorfill.data.observations import Observations
-from tensorfill.io.atomic import refuse_obstacle, sweep
-from tensorfill.io.files import FileError, Loaded
+from tensorfill.io.atomic import refuse_foreign, sweep
+from tensorfill.io.files import FileError, Format, Loaded
 from tensorfill.io.formats.opening import choose_out
 from tensorfill.io.formats.output import check_place, naming, try_out
 from tensorfill.result.completion import Completion
@@ -33,30 +33,36 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
         if job.out == "-" and not kind.streams:
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)
-        if job.unrounded and kind.whole:
-            msg = f"{kind.title} holds whole numbers, and --unrounded makes fractions; write .npy, .csv or .tif."
-            raise FileError(msg)
-        if job.max_gap is not None and kind.whole:
-            msg = f"{kind.title} holds whole numbers, and --max-gap leaves gaps; write .npy, .csv or .tif."
-            raise FileError(msg)
-        check_free(job.out, store=kind.makes_store(loaded), special=True)
+        if job.unrounded:
+            _refuse_whole(kind, "--unrounded makes fractions")
+        if job.max_gap is not None:
+            _refuse_whole(kind, "--max-gap leaves gaps")
+        check_free(job.out, store=kind.store, special=True)
         if indices is not None:
             kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
         elif loaded.size <= TRIAL:
-            dtype = loaded.dtype
             trial = loaded.restore(obs.dense(fill=float(np.median(obs.values)), dtype=np.float64))
-            try_out(kind, job.out, trial.astype(dtype, copy=False), loaded)
+            try_out(kind, job.out, trial.astype(loaded.dtype, copy=False), loaded)
     if job.error_bars is not None:
         with naming(job.error_bars, "write"):
             kind = choose_out(job.error_bars, loaded, None)
-            if kind.whole:
-                msg = f"{kind.title} holds whole numbers, and error bars are fractions; write .npy, .csv or .tif."
-                raise FileError(msg)
-            check_free(job.error_bars, store=kind.makes_store(loaded))
-    for other in (job.report, job.checkpoint):
-        if other is not None:
-            with naming(other, "write"):
-                check_free(other)
+            _refuse_whole(kind, "error bars are fractions")
+            check_free(job.error_bars, store=kind.store)
+
+
+def check_beside(files: Mapping[str, str | None]) -> None:
+    """Refuse places, {what is to be written there: path}, where it cannot be, or that hold something else."""
+    for what, path in files.items():
+        if path is not None:
+            with naming(path, "write"):
+                check_free(path)
+            refuse_foreign(path, what)
+
+
+def _refuse_whole(kind: Format, why: str) -> None:
+    if kind.whole:
+        msg = f"{kind.title} holds whole numbers, and {why}; write .npy, .csv or .tif."
+        raise FileError(msg)
 
 
 def check_free(path: str, *, store: bool = False, special: bool = False) -> None:
@@ -64,15 +70,13 @@ def check_free(path: str, *, store: bool = False, special: bool = False) -> None
     target = Path(os.path.realpath(path))
     if special and (path == "-" or (target.exists() and not target.is_file() and not target.is_dir())):
         return
-    if not store:
-        refuse_obstacle(path)
     check_place(target, store=store)
     sweep(target)
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(13, "permission denied", path)
 
 
-def write_report(job: Job, done: Completion, loaded: Loaded, notes: Sequence[str]) -> list[str]:
+def write_report(job: Job, done: Completion, labels: Any, notes: Sequence[str]) -> list[str]:
     """Write it; returns what to tell where it cannot be drawn: the answer, which is written, is what was asked."""
     from tensorfill.show.report import write_report as write
 
@@ -80,7 +84,7 @@ def write_report(job: Job, done: Completion, loaded: Loaded, notes: Sequence[str
     name = "standard input" if job.source == "-" else Path(job.source).name
     with naming(job.report, "write"):
         try:
-            write(done, job.report, command=job.command, title=name, labels=loaded.labels, notes=notes)
+            write(done, job.report, command=job.command, title=name, labels=labels, notes=notes)
         except (OSError, MemoryError):
             raise
         except Exception as error:  # whatever a drawing library meets in labels and numbers

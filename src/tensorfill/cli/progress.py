@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as RichProgress
 
+from tensorfill.api import complete
+from tensorfill.result.completion import Completion
 from tensorfill.result.record import History
-from tensorfill.terminal import clock
+from tensorfill.terminal import INTERRUPTED, UserError, clock
 
 RECENT = 20  # iterations over which the pace is taken
 
@@ -94,6 +96,14 @@ class Progress:
             left="" if left is None else f"{clock(left)} left",
             refresh=row.iteration < 2,  # a fit may be shorter than the time between two drawings
         )
+
+    def complete(self, data: Any, **settings: Any) -> Completion:
+        """`complete` under this bar; Ctrl-C before there is an answer is a sentence."""
+        try:
+            return complete(data, callback=self if self.shown else None, seconds=self.limit, **settings)
+        except KeyboardInterrupt as error:
+            msg = "interrupted before there was anything to write."
+            raise UserError(msg, INTERRUPTED) from error
 
     def compiling(self) -> None:
         """News of loops that are compiled, which is kept on disk."""

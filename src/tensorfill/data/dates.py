@@ -16,22 +16,9 @@ from numpy.typing import NDArray
 
 Moments = NDArray[np.datetime64]
 
-MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+MONTHS = "January February March April May June July August September October November December".split()  # noqa: SIM905
 WORD = re.compile(r"([^\W\d_]{3,9})(\.?)")
-ZONE = re.compile(r"(?<=:\d\d)(\.\d+)?\s*(?:Z|UTC|[+-]\d\d:?\d\d)$")
+ZONE = re.compile(r"(?<=:\d\d)(\.\d+)?\s*(?:Z|UTC|([+-]\d\d):?(\d\d))$")
 QUARTER = re.compile(r"(\d{4})[ -]?Q([1-4])|Q([1-4])[ /-](\d{4})")
 # what `_plain` makes of labels, as `datetime.strptime` has it; a month that has a name is month2
 DATES = (
@@ -48,9 +35,20 @@ DAY_FIRST = tuple(f"%d{s}%m{s}%Y{clock}" for s in "./-" for clock in CLOCKS)
 
 
 def moments(labels: Sequence[str]) -> Moments | None:
-    """The labels as moments (datetime64), or None if they are not all dates of one form."""
+    """The labels as moments (datetime64), or None if they are not all dates of one form.
+
+    They are what the clock there shows, but in UTC where it was changed in between, by daylight saving.
+    """
     found = _read(labels)
-    return None if found is None else found[1]
+    return None if found is None else found[1] - _ahead(labels)
+
+
+def _ahead(labels: Sequence[str]) -> NDArray[np.timedelta64]:
+    """By how much the clock of each label is ahead of UTC, (k,), where they differ in that; else 0."""
+    found = [ZONE.search(label.strip()) for label in labels]
+    ends = [(match[2], match[3]) if match else (None, None) for match in found]
+    minutes = [60 * int(h) + int(h[0] + m) if h and m else 0 for h, m in ends]
+    return np.array(minutes if len(set(minutes)) > 1 else [0] * len(minutes), dtype="m8[m]")
 
 
 def _read(labels: Sequence[str]) -> tuple[str, Moments] | None:
@@ -121,6 +119,7 @@ def format_like(labels: Sequence[str], new: Moments) -> list[str] | None:
         return None
     form, last = found[0], labels[-1].strip()
     fields = re.compile(re.sub(r"%(\w)", r"(?P<\1>\\w+)", re.sub(r"([.])", r"\\\1", form)))
+    new = new.astype("M8[us]") + _ahead(labels)[-1]
     parts = [match.groupdict() for match in map(fields.fullmatch, map(_plain, labels)) if match]
     name = _name_style([str(WORD.search(label)[0]) for label in labels if WORD.search(label)])  # type: ignore[index]
     if "month" in form and name is None:
@@ -128,7 +127,7 @@ def format_like(labels: Sequence[str], new: Moments) -> list[str] | None:
     zone = ZONE.search(last)
     end = "" if zone is None else last[zone.end(1) if zone[1] else zone.start() :]
     out = []
-    for moment in new.astype("M8[us]").tolist():
+    for moment in new.tolist():
         text = re.sub(r"%(\w)", lambda field: _number(moment, field[1], form, parts), form)  # noqa: B023  used at once
         if "quarter" in form:
             quarter = (moment.month + 2) // 3

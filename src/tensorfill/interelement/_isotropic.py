@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # rows per call of the compiled kernel: fixed, so that the answer does not depend on the number of threads
 ROWS_PER_TASK = 64

@@ -6,11 +6,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.compiled import compiled
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @compiled(nogil=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.interelement.base import INTERELEMENT, InterElementPrior
+from tensorfill.interelement.base import INTERELEMENT
 from tensorfill.interelement.quadratic import Quadratic
 
 
@@ -38,11 +38,6 @@ class Autoregressive(Quadratic):
         lags = _lags(self.lags)
         object.__setattr__(self, "lags", lags)
         object.__setattr__(self, "theta", _theta(self.theta, lags))
-
-    @classmethod
-    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
-        """One lag; a rhythm; coefficients of either sign."""
-        return (cls(0.9), cls(1.3, (1, 3)), cls(0.7, (1, 2), (1.2, -0.4)))
 
     def matrix(self, n: int) -> Any:
         """Rho D'D with D the errors of prediction, (n, n)."""

@@ -15,12 +15,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.interelement.proxes import chain_proxes, solve_shifted
 from tensorfill.registry import Registry
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 INTERELEMENT: Registry[InterElementPrior] = Registry("inter-element prior")
 
@@ -74,10 +72,6 @@ class InterElementPrior:
         """Does this prior offer the optional method `what` ("grad", "prox", "matrix")?"""
         return callable(getattr(self, what, None))
 
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both at once; override where they share costly work."""
-        return self.value(A), self.grad(A)
-
     @property
     def smooth(self) -> InterElementPrior | None:
         """The part with a gradient (all of it, or some terms of a sum), or None."""
@@ -103,7 +97,7 @@ class InterElementPrior:
         """Rho, if this is rho/2 |A|^2 and its prox the division by 1 + step rho; else None."""
         return None
 
-    def merged(self, other: Any) -> InterElementPrior:
+    def merge_with(self, other: Any) -> InterElementPrior:
         """Their sum as one prior of the same kind, for kinds with a `prox_order`."""
         raise NotImplementedError
 
@@ -120,11 +114,6 @@ class InterElementPrior:
     def settings(self) -> dict[str, Any]:
         """Name and parameters, JSON-able; `interelement_from_settings` makes the same prior of them."""
         return {"name": self.name, **dataclasses.asdict(self)}
-
-    @classmethod
-    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
-        """Instances that suit factors of n rows; the test grids run over them."""
-        return (cls(),)
 
     def scaled(self, factor: float) -> InterElementPrior:
         """`factor` times this prior; `factor * p` calls it with a float >= 0."""
@@ -157,11 +146,9 @@ class Weighted(InterElementPrior):
         object.__setattr__(self, "rho", nonnegative_number(type(self).__name__, "rho", self.rho))
 
     def scaled(self, factor: float) -> InterElementPrior:
-        """The same prior with `factor` times the weight."""
         return dataclasses.replace(self, rho=factor * self.rho)
 
-    def merged(self, other: Weighted) -> InterElementPrior:
-        """Return the same prior with the sum of the weights."""
+    def merge_with(self, other: Weighted) -> InterElementPrior:
         return dataclasses.replace(self, rho=self.rho + other.rho)
 
 
@@ -178,7 +165,6 @@ class Scaled(InterElementPrior):
         object.__setattr__(self, "factor", nonnegative_number("Scaled", "factor", self.factor))
 
     def has(self, what: str) -> bool:
-        """What the prior has, its multiple has."""
         return self.prior.has(what)
 
     def value(self, A: Array) -> float:
@@ -186,33 +172,23 @@ class Scaled(InterElementPrior):
         return self.factor * self.prior.value(A) if self.factor else 0.0
 
     def grad(self, A: Array) -> Array:
-        """The multiple of the gradient."""
         return self.factor * self.prior.grad(A)
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both multiples."""
-        value, G = self.prior.value_and_grad(A)
-        return self.factor * value, self.factor * G
 
     def prox(self, A: Array, step: float) -> Array:
         """The prior's own prox with a step `factor` times as long."""
         return self.prior.prox(A, self.factor * float(step)) if self.factor else A.copy()
 
     def matrix(self, n: int) -> Any:
-        """The multiple of the matrix."""
         return self.factor * self.prior.matrix(n)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The prior's own."""
         return self.prior.bounds if self.factor else (-np.inf, np.inf)
 
     def scaled(self, factor: float) -> InterElementPrior:
-        """One multiple of a multiple."""
         return Scaled(factor * self.factor, self.prior)
 
     def settings(self) -> dict[str, Any]:
-        """The factor, and the prior's settings."""
         return {"name": self.name, "factor": self.factor, "prior": self.prior.settings()}
 
 
@@ -250,7 +226,6 @@ class Sum(InterElementPrior):
         return [term for term in self.terms if not term.has("grad")]
 
     def has(self, what: str) -> bool:
-        """As the terms allow."""
         if what == "prox":
             smooth, nonsmooth = self._smooth_terms, self._nonsmooth_terms
             if not nonsmooth:
@@ -261,24 +236,13 @@ class Sum(InterElementPrior):
         return super().has(what)
 
     def value(self, A: Array) -> float:
-        """The sum."""
         return sum(term.value(A) for term in self.terms)
 
     def grad(self, A: Array) -> Array:
-        """The sum of the gradients."""
         G = self.terms[0].grad(A)  # a new array, ours to change
         for term in self.terms[1:]:
             G += term.grad(A)
         return G
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both sums."""
-        total, G = self.terms[0].value_and_grad(A)
-        for term in self.terms[1:]:
-            value, more = term.value_and_grad(A)
-            total += value
-            G += more
-        return total, G
 
     def prox(self, A: Array, step: float) -> Array:
         """One linear solve for quadratics; the proxes of `chain_proxes` one after the other for non-smooth terms."""
@@ -297,7 +261,6 @@ class Sum(InterElementPrior):
         return Z
 
     def matrix(self, n: int) -> Any:
-        """The sum of the matrices."""
         Q = self.terms[0].matrix(n)
         for term in self.terms[1:]:
             Q = Q + term.matrix(n)
@@ -305,31 +268,25 @@ class Sum(InterElementPrior):
 
     @property
     def smooth(self) -> InterElementPrior | None:
-        """The terms with a gradient."""
         return _sum_of(self._smooth_terms)
 
     @property
     def nonsmooth(self) -> InterElementPrior | None:
-        """The terms without."""
         return _sum_of(self._nonsmooth_terms)
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What all terms allow."""
         ends = [term.bounds for term in self.terms]
         return max(low for low, _ in ends), min(high for _, high in ends)
 
     @property
     def only_bounds(self) -> bool:
-        """If no term does anything else; the sum of bounds is their intersection."""
         return all(term.only_bounds for term in self.terms)
 
     def scaled(self, factor: float) -> InterElementPrior:
-        """Every term scaled."""
         return Sum(tuple(term.scaled(factor) for term in self.terms))
 
     def settings(self) -> dict[str, Any]:
-        """The terms' settings."""
         return {"name": self.name, "terms": [term.settings() for term in self.terms]}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.interelement.base import INTERELEMENT, Array, InterElementPrior
+from tensorfill.interelement.base import INTERELEMENT, Array
 from tensorfill.interelement.quadratic import Quadratic
 
 
@@ -75,14 +75,7 @@ class GraphLaplacian(Quadratic):
         upper = coo_array(triu(W, k=1))
         return cls(rho, np.stack([upper.row, upper.col], axis=1), upper.data, W.shape[0])
 
-    @classmethod
-    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
-        """A star with uneven weights: neither banded nor regular."""
-        leaves = np.arange(1, n)
-        return (cls(0.8, np.stack([0 * leaves, leaves], axis=1), 0.5 + leaves, n),)
-
     def settings(self) -> dict[str, Any]:
-        """Name, weight, edges, their weights, number of vertices."""
         return {
             "name": self.name,
             "rho": self.rho,
@@ -107,10 +100,6 @@ class GraphLaplacian(Quadratic):
         i, j = self.edges.T
         D = A[i] - A[j]
         return 0.5 * self.rho * float(self.weights @ np.einsum("er,er->e", D, D).astype(np.float64))
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both."""
-        return self.value(A), self.grad(A)
 
     def _check_rows(self, n: int) -> None:
         if n != self.n:

@@ -27,7 +27,6 @@ class TotalVariation(Weighted):
     prox_order = 0
 
     def value(self, A: Array) -> float:
-        """Rho times the sum of absolute differences."""
         return self.rho * _sum_of_sizes(A[1:] - A[:-1])
 
     def prox(self, A: Array, step: float) -> Array:
@@ -49,7 +48,6 @@ class L1(Weighted):
     prox_order = 1
 
     def value(self, A: Array) -> float:
-        """Rho times the sum of absolute values."""
         return self.rho * _sum_of_sizes(A)
 
     def prox(self, A: Array, step: float) -> Array:
@@ -66,11 +64,9 @@ class _Interval(InterElementPrior):
 
     @property
     def only_bounds(self) -> bool:
-        """That is all it does."""
         return True
 
     def value(self, A: Array) -> float:
-        """0 inside, inf outside."""
         low, high = self.bounds
         return 0.0 if bool(np.all((low <= A) & (high >= A))) else math.inf
 
@@ -78,8 +74,7 @@ class _Interval(InterElementPrior):
         """The nearest point inside, whatever the step."""
         return np.clip(A, *self.bounds)
 
-    def merged(self, other: InterElementPrior) -> InterElementPrior:
-        """Return the intersection."""
+    def merge_with(self, other: InterElementPrior) -> InterElementPrior:
         low, high = max(self.bounds[0], other.bounds[0]), min(self.bounds[1], other.bounds[1])
         if low > high:
             msg = (
@@ -104,7 +99,6 @@ class NonNegative(_Interval):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """(0, inf)."""
         return (0.0, np.inf)
 
 
@@ -127,14 +121,8 @@ class Box(_Interval):
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
-    @classmethod
-    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
-        """Two ends, one end, and 0 outside."""
-        return (cls(-0.5, 0.7), cls(None, 0.3), cls(0.2, 2.0))
-
     @property
     def bounds(self) -> tuple[float, float]:
-        """(low, high)."""
         assert self.low is not None  # set in __post_init__; said for the type checker
         assert self.high is not None
         return (self.low, self.high)

@@ -11,12 +11,12 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.interelement.base import InterElementPrior
 
-Array = NDArray[Any]
 
 BANDED_UP_TO = 8  # sub-diagonals: a wider matrix goes to the sparse factorisation
 
@@ -37,7 +37,7 @@ def chain_proxes(terms: Sequence[InterElementPrior]) -> list[InterElementPrior]:
         )
         raise ValueError(msg)
     orders = sorted({term.prox_order for term in terms if term.prox_order is not None})
-    return [reduce(lambda a, b: a.merged(b), (t for t in terms if t.prox_order == k)) for k in orders]
+    return [reduce(lambda a, b: a.merge_with(b), (t for t in terms if t.prox_order == k)) for k in orders]
 
 
 def solve_shifted(prior: InterElementPrior, A: Array, step: float) -> Array:

@@ -26,25 +26,13 @@ def sum_of_squares(D: Array) -> float:
 class Quadratic(Weighted):
     """A prior that is known by its matrix; subclasses give `matrix(n)`, rho included."""
 
-    def matrix(self, n: int) -> Any:
-        """The symmetric sparse Q (n, n)."""
-        raise NotImplementedError
-
     def value(self, A: Array) -> float:
-        """1/2 tr(A' Q A)."""
-        return self.value_and_grad(A)[0]
+        return 0.5 * float(np.einsum("ir,ir->i", A, self.grad(A)).sum(dtype=np.float64))
 
     def grad(self, A: Array) -> Array:
-        """Q A."""
         return matrix_of(self, A.shape[0], A.dtype.str) @ A
 
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """1/2 <A, Q A> and Q A."""
-        G = self.grad(A)
-        return 0.5 * float(np.einsum("ir,ir->i", A, G).sum(dtype=np.float64)), G
-
     def prox(self, A: Array, step: float) -> Array:
-        """(I + step Q)^-1 A."""
         return solve_shifted(self, A, step)
 
 
@@ -55,29 +43,20 @@ class Ridge(Quadratic):
 
     @property
     def shrinkage(self) -> float:
-        """Rho."""
         return self.rho
 
     def matrix(self, n: int) -> Any:
-        """Rho times the identity, (n, n)."""
         from scipy.sparse import eye_array
 
         return self.rho * eye_array(n, format="csr")
 
     def value(self, A: Array) -> float:
-        """rho/2 |A|^2."""
         return 0.5 * self.rho * sum_of_squares(A)
 
     def grad(self, A: Array) -> Array:
-        """Rho A."""
         return self.rho * A
 
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both."""
-        return self.value(A), self.grad(A)
-
     def prox(self, A: Array, step: float) -> Array:
-        """A / (1 + step rho)."""
         return A * (1.0 / (1.0 + float(step) * self.rho))
 
 
@@ -103,11 +82,6 @@ class QuadraticVariation(Quadratic):
         object.__setattr__(self, "order", int(self.order))
         object.__setattr__(self, "periodic", bool(self.periodic))
 
-    @classmethod
-    def examples(cls, n: int) -> tuple[InterElementPrior, ...]:
-        """Both orders, free and periodic ends."""
-        return tuple(cls(1.7, order, periodic) for order in (1, 2) for periodic in (False, True))
-
     def matrix(self, n: int) -> Any:
         """Rho D'D with D the differences, (n, n)."""
         from scipy.sparse import csr_array
@@ -126,12 +100,6 @@ class QuadraticVariation(Quadratic):
     def grad(self, A: Array) -> Array:
         """S, end rows included, Eq. 18 (scalc): rho D'D A."""
         return self._pull_back(self._differences(A), len(A))
-
-    def value_and_grad(self, A: Array) -> tuple[float, Array]:
-        """Both, from one set of differences."""
-        D = self._differences(A)
-        value = 0.5 * self.rho * sum_of_squares(D)
-        return value, self._pull_back(D, len(A))
 
     def _differences(self, A: Array) -> Array:
         for _ in range(self.order):

@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.interelement._isotropic import Terms, any_modes, two_modes
 from tensorfill.interelement.base import nonnegative_number
 from tensorfill.registry import Registry
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 TENSORSPACE: Registry[TensorSpacePrior] = Registry("tensor-space prior")
 
@@ -53,11 +51,6 @@ class TensorSpacePrior:
     def settings(self) -> dict[str, Any]:
         """Name and parameters, JSON-able; `tensorspace_from_settings` makes the same prior of them."""
         return {"name": self.name, **dataclasses.asdict(self)}  # type: ignore[call-overload]  # of subclasses
-
-    @classmethod
-    def examples(cls) -> tuple[tuple[TensorSpacePrior, tuple[int, ...]], ...]:
-        """Instances with a shape of X that suits each; the test grids run over them."""
-        return ((cls(), (5, 6, 3)),)
 
 
 def tensorspace_from_settings(settings: Mapping[str, Any]) -> TensorSpacePrior:
@@ -128,23 +121,7 @@ class IsotropicTV(TensorSpacePrior):
         put(self, "transform", tuple(map(tuple, M.tolist())))  # hashable, comparable, JSON-able
         put(self, "transform_mode", -1 if self.transform_mode is None else int(self.transform_mode))
 
-    @classmethod
-    def examples(cls) -> tuple[tuple[TensorSpacePrior, tuple[int, ...]], ...]:
-        """One, two and three modes; with and without transform; channels last, first and in between."""
-        wide = ((1.0, 0.5, -0.2), (0.3, -1.0, 0.4))
-        return (
-            (cls(0.7), (5, 6, 3)),
-            (cls(0.7, corner=0.3), (4, 5)),
-            (cls(0.7, (0, 1), 0.5, opponent()), (5, 6, 3)),
-            (cls(1.0, (2, 1), 0.5, wide, 0), (3, 5, 4)),
-            (cls(1.0, (0, 3), 0.5, wide, 1), (4, 3, 2, 5)),
-            (cls(1.0, (1,), 0.5), (3, 5)),
-            (cls(1.0, (0, 1, 2), 0.5, wide), (4, 3, 4, 3)),
-            (cls(1.0, (0, 1)), (1, 4, 2)),
-        )
-
     def check(self, shape: tuple[int, ...]) -> None:
-        """The modes must exist and differ, and the transform must fit its mode."""
         self._modes_in(shape)
 
     def value_and_grad(self, X: Array, *, threads: int = 1) -> tuple[float, Array]:

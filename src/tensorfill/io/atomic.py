@@ -11,7 +11,8 @@ import platform
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -51,6 +52,40 @@ def refuse_obstacle(path: str | os.PathLike[str]) -> None:
     if found:
         number = errno.EISDIR if found == "a directory" else errno.EEXIST
         raise OSError(number, f"it is {found}", os.fspath(path))
+
+
+def _members(file: IO[bytes]) -> set[str]:
+    """The names in a zip archive, which is what .npz is."""
+    with zipfile.ZipFile(file) as archive:
+        return set(archive.namelist())
+
+
+# what this program writes by name: is an open file one? Sections of a checkpoint are named `section|array`.
+OWN: dict[str, Callable[[IO[bytes]], bool]] = {
+    "checkpoint": lambda f: bool(a := _members(f) - {"digest.npy"}) and all("|" in name for name in a),
+    "saved run": lambda f: {"meta.npy", "history.npy"} <= _members(f),
+    "report": lambda f: (page := f.read()).startswith(b"<!doctype html>") and b"tensorfill" in page,
+    "picture": lambda f: f.read(4) == b"\x89PNG",
+}
+
+
+def refuse_foreign(path: str | os.PathLike[str], what: str) -> None:
+    """Raise ValueError if `path` (links followed) is a file with anything in it but what OWN knows as `what`."""
+    try:
+        if not os.path.getsize(path):  # as made by tempfile: there is nothing to lose
+            return
+        with open(path, "rb") as file:
+            own = OWN[what](file)
+    except FileNotFoundError:
+        return
+    except Exception:  # whatever it is, it is not ours
+        own = False
+    if not own:
+        msg = (
+            f"{what} {os.fspath(path)} is a file that is not a {what}, or a damaged one; it is left as it is. "
+            "Name another file, or delete it if nobody needs it."
+        )
+        raise ValueError(msg)
 
 
 def find_overwritten(outputs: Mapping[str, str | None], inputs: Mapping[str, str | None]) -> str:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import time
 import warnings
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.stacklevel import find_stacklevel
-from tensorfill.io.atomic import check_path, refuse_obstacle, replacing, sweep
+from tensorfill.io.atomic import check_path, refuse_foreign, refuse_obstacle, replacing, sweep
 
 BETWEEN = "|"  # section and name of an array
 DIGEST = "digest"
@@ -46,7 +45,7 @@ class Checkpoint(os.PathLike[str]):
             return path
         check_path(path, "checkpoint")
         refuse_obstacle(path)
-        refuse_foreign(path)
+        refuse_foreign(path, "checkpoint")
         place = Path(path)
         folder = Path(os.path.realpath(place)).parent
         if not folder.is_dir():
@@ -71,7 +70,7 @@ class Checkpoint(os.PathLike[str]):
         whole = {f"{section}{BETWEEN}{k}": a for section, page in self.pages.items() for k, a in page.items()}
         whole[DIGEST] = _digest(whole)
         try:
-            refuse_foreign(self.path)  # again: somebody may have put a file there since
+            refuse_foreign(self.path, "checkpoint")  # again: somebody may have put a file there since
             with replacing(self.path) as file:
                 np.savez(file, **whole)
         except (OSError, ValueError) as error:
@@ -89,26 +88,6 @@ class Checkpoint(os.PathLike[str]):
 
     def __str__(self) -> str:
         return str(self.path)
-
-
-def refuse_foreign(path: str | os.PathLike[str]) -> None:
-    """Raise ValueError if `path` (links followed) is a file with anything in it but a checkpoint."""
-    try:
-        if not os.stat(path).st_size:  # as made by tempfile: there is nothing to lose
-            return
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-    except FileNotFoundError:
-        return
-    except Exception:  # whatever it is, it is not ours
-        names = []
-    arrays = [name for name in names if name != f"{DIGEST}.npy"]
-    if len(arrays) == len(names) or not all(BETWEEN in name for name in arrays):
-        msg = (
-            f"checkpoint {os.fspath(path)} is a file that is not a checkpoint, or a damaged one; it is left as it is. "
-            "Name another file, or delete it if nobody needs it."
-        )
-        raise ValueError(msg)
 
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:

@@ -8,6 +8,7 @@ alone) stays out.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from datetime import date, time
 from typing import Any, Self
 
 import numpy as np
@@ -49,13 +50,14 @@ class EncodedColumn:
         name = str(column.name)
         if numeric:
             return cls(place, "number", (name,))
-        if column.dtype.kind in "Mm" and column.count() >= FEWEST and column.nunique() > 1:
-            start = _epoch(column)
-            since = column.dropna() - start
+        moments = as_moments(column)
+        if moments is not None and moments.count() >= FEWEST and moments.nunique() > 1:
+            start = _epoch(moments)
+            since = moments.dropna() - start
             step = next((s for s in STEPS if (since == since.dt.floor(s)).all()), "ns")
-            days = column.dtype.kind == "M" or abs(since).max().total_seconds() > LONG
+            days = moments.dtype.kind == "M" or abs(since).max().total_seconds() > LONG
             return cls(place, "moment", (name,), start=start, unit=DAY if days else 1.0, step=step)
-        levels = () if column.dtype.kind in "Mm" else _levels(column)
+        levels = () if moments is not None else _levels(column)
         if len(levels) < 2:
             return cls(place, "left")
         if len(levels) == 2 or (hasattr(column, "cat") and column.cat.ordered):
@@ -67,8 +69,11 @@ class EncodedColumn:
         if self.kind == "number":
             return [column]
         if self.kind == "moment":
-            return [(column - self.start).dt.total_seconds() / self.unit]
-        codes = column.map({level: float(k) for k, level in enumerate(self.levels)}).astype(float)
+            return [(as_moments(column) - self.start).dt.total_seconds() / self.unit]
+        if hasattr(column, "cat"):
+            codes = column.cat.set_categories(self.levels).cat.codes.astype(float).replace(-1.0, np.nan)
+        else:
+            codes = column.map({level: float(k) for k, level in enumerate(self.levels)}).astype(float)
         if self.kind == "codes":
             return [codes]
         return [(codes == k).astype(float).where(codes.notna()) for k in range(len(self.levels))]
@@ -81,7 +86,7 @@ class EncodedColumn:
             import pandas as pd
 
             since = pd.to_timedelta(numbers.iloc[:, 0].astype(float) * self.unit, unit="s").dt.round(self.step)
-            return (self.start + since).astype(like.dtype)
+            return moments_like(self.start + since, like)
         shares = self.probabilities(numbers.to_numpy(dtype=float))
         levels = np.array([*self.levels, None], dtype=object)
         likeliest = np.where(np.isnan(shares).any(axis=1), -1, shares.argmax(axis=1))
@@ -95,6 +100,32 @@ class EncodedColumn:
             return np.maximum(0.0, 1.0 - np.abs(x - np.arange(last + 1)))
         shares = np.maximum(numbers, 0.0) + 1e-12
         return shares / shares.sum(axis=1, keepdims=True)
+
+
+def as_moments(column: Any) -> Any:
+    """A column of dates, durations or periods, of whichever library, as NumPy counts them; None for other columns."""
+    import pandas as pd
+
+    kind, known = column.dtype.kind, column.dropna()
+    if isinstance(column.dtype, pd.PeriodDtype):
+        return column.dt.to_timestamp()
+    if kind == "m":
+        return column.astype("timedelta64[ns]") if isinstance(column.dtype, pd.ArrowDtype) else column
+    dates = kind == "O" and not hasattr(column, "cat") and len(known) and all(isinstance(x, date) for x in known)
+    if kind == "M" and not isinstance(column.dtype, pd.ArrowDtype):
+        return column
+    return pd.to_datetime(column.astype(object)) if kind == "M" or dates else None
+
+
+def moments_like(moments: Any, like: Any) -> Any:
+    """Moments in the type of a column."""
+    import pandas as pd
+
+    if isinstance(like.dtype, pd.PeriodDtype):
+        return moments.dt.to_period(like.dtype.freq)
+    if like.dtype.kind == "O" and type(like.dropna().iloc[0]) is date:
+        return moments.dt.date
+    return moments.astype(object).astype(like.dtype) if like.dtype.kind == "O" else moments.astype(like.dtype)
 
 
 def _epoch(column: Any) -> Any:
@@ -111,6 +142,29 @@ def _levels(column: Any) -> tuple[Any, ...]:
     levels = list(used if not hasattr(column, "cat") else [c for c in column.cat.categories if c in set(used)])
     many = len(levels) > MOST_LEVELS or len(known) < max(FEWEST, PER_LEVEL * len(levels))
     return () if many else tuple(levels if hasattr(column, "cat") else sorted(levels, key=str))
+
+
+def _pack(level: Any) -> Any:
+    """A level as JSON: moments, intervals and bytes by their parts, others as they are."""
+    kind = type(level).__name__
+    if kind == "Interval":
+        return {"kind": kind, "ends": [_pack(level.left), _pack(level.right)], "closed": level.closed}
+    if isinstance(level, bytes):
+        return {"kind": kind, "text": level.hex()}
+    return {"kind": kind, "text": level.isoformat()} if hasattr(level, "isoformat") else level
+
+
+def _unpack(level: Any) -> Any:
+    """What `_pack` packed."""
+    import pandas as pd
+
+    if not isinstance(level, dict):
+        return level
+    if level["kind"] == "Interval":
+        return pd.Interval(*map(_unpack, level["ends"]), closed=level["closed"])
+    own: dict[str, Any] = {"bytes": bytes.fromhex, "time": time.fromisoformat, "date": date.fromisoformat}
+    make = own[level["kind"]] if level["kind"] in own else getattr(pd, level["kind"])
+    return make(level["text"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +195,11 @@ class TableEncoder:
     def settings(self) -> list[dict[str, Any]]:
         """JSON-able; `from_settings` reads it back."""
         starts = [None if c.start is None else str(c.start) for c in self.columns]
-        return [{**asdict(c), "start": start} for c, start in zip(self.columns, starts, strict=True)]
+        levels = [[_pack(level) for level in c.levels] for c in self.columns]
+        return [
+            {**asdict(c), "start": start, "levels": own}
+            for c, start, own in zip(self.columns, starts, levels, strict=True)
+        ]
 
     @classmethod
     def from_settings(cls, given: list[dict[str, Any]]) -> Self:
@@ -155,7 +213,8 @@ class TableEncoder:
                 start = pd.Timedelta(start) if "days" in start else pd.Timestamp(start)
             columns.append(
                 EncodedColumn(
-                    **{**meta, "names": tuple(meta["names"]), "levels": tuple(meta["levels"])} | {"start": start}
+                    **{**meta, "names": tuple(meta["names"]), "levels": tuple(map(_unpack, meta["levels"]))}
+                    | {"start": start}
                 )
             )
         return cls(tuple(columns))

@@ -7,14 +7,12 @@ that the ending of the new name says. A file appears whole or not at all.
 
 from __future__ import annotations
 
-import gzip
 import io
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +27,7 @@ from tensorfill.io.formats import Loaded as Loaded
 from tensorfill.io.formats import output
 from tensorfill.io.formats.base import Array, Request
 from tensorfill.io.formats.long import dim_names, guess_columns
-from tensorfill.io.formats.opening import choose_out, load, open_bytes
+from tensorfill.io.formats.opening import choose_out, load, opened
 from tensorfill.io.formats.opening import format_of as format_of
 from tensorfill.io.formats.opening import sniff as sniff
 from tensorfill.io.formats.output import naming
@@ -83,8 +81,8 @@ def columns_of(path: str | Path) -> dict[str, list[str]]:
     kind = format_of(path)
     if kind is None:
         return {}
-    with naming(path, "read"), open_bytes(path) as file:
-        return kind().columns(Request(file=file, path=Path(path)))
+    with naming(path, "read"), opened(path, kind) as (request, _):
+        return kind().columns(request)
 
 
 def long_columns(path: str | Path) -> tuple[list[str], str] | None:
@@ -147,32 +145,27 @@ def write(
     format : a name in FORMATS; otherwise the ending of `path` says it, and without one the format is that of `like`
     indices : (n, N), where a dense result would be too large: only these entries are written (.tns, .csv, .parquet)
     """
-    values = like.restore(completed) if indices is None else like.restore_rows(indices, completed)
+    indices = None if indices is None else np.asarray(indices)
+    values = like.restore(completed, indices)
     with naming(path, "write"):
         kind = choose_out(path, like, format)
+
+        def fill(sink: Any) -> None:
+            if indices is None:
+                kind.write(sink, values, like)
+            else:
+                kind.write_rows(sink, indices, values, like)
+
         if kind.streams:
             packed = (kind.text or kind.packs) and str(path).lower().endswith(".gz")
-
-            def fill(sink: IO[bytes]) -> None:
-                target: Any = gzip.GzipFile("", "wb", 6, sink, mtime=0) if packed else sink
-                if indices is None:
-                    kind.write(target, values, like)
-                else:
-                    kind.write_rows(target, np.asarray(indices), values, like)
-                if packed:
-                    target.close()
-
-            if str(path) == "-":
-                output.write_stream(sys.stdout.buffer, fill)
-            else:
-                output.write_file(Path(path), fill)
+            output.send(path, fill, packed=packed)
             return
         if indices is not None:
-            kind.write_rows(io.BytesIO(), np.asarray(indices), values, like)  # raises: the error says why
+            fill(io.BytesIO())  # raises: the error says why
         if str(path) == "-":
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)
-        with output.replacing_path(Path(path), store=kind.makes_store(like)) as place:
+        with output.replacing_path(Path(path), store=kind.store) as place:
             kind.write_path(place, values, like)
 
 

@@ -21,7 +21,7 @@ from tensorfill.data.memory import ask, words
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import Wrapped
 from tensorfill.data.stacklevel import find_stacklevel
-from tensorfill.io.polars_frames import observe_polars
+from tensorfill.io.polars_frames import observe_arrow, observe_polars
 
 Array = NDArray[Any]
 
@@ -95,6 +95,8 @@ def observe_foreign(
         return _from_dask(data, mask, weights=weights, dims=dims)
     if kind == "polars":
         return observe_polars(data, mask, weights=weights, dims=dims)
+    if kind == "pyarrow" and hasattr(data, "to_pandas") and hasattr(data, "schema"):
+        return observe_arrow(data, mask, weights=weights, dims=dims)
     return None
 
 
@@ -173,6 +175,12 @@ def _from_sparse(
 Sparse = tuple[Array, Array, tuple[int, ...], Callable[[Array, bool], Any]]
 
 
+def _stored(array: Array, full: bool, fill: Any = 0) -> tuple[Array, Array]:
+    """(places (N, nnz), values) of the entries that a sparse array stores; zeros, too, if it is `full`."""
+    where = np.indices(array.shape).reshape(array.ndim, -1) if full else np.stack(np.nonzero(array != fill))
+    return where, array[tuple(where)]
+
+
 def _scipy(data: Any) -> Sparse:
     from scipy.sparse import coo_array
 
@@ -181,10 +189,8 @@ def _scipy(data: Any) -> Sparse:
     coords = getattr(coo, "coords", None) or (coo.row, coo.col)
 
     def back(array: Array, full: bool) -> Any:
-        where = np.indices(array.shape).reshape(array.ndim, -1) if full else np.nonzero(array)
-        made = coo_array((array[tuple(where)], tuple(where)), shape=array.shape)  # full: zeros are stored, too
-        kinds = type(data)
-        return made.asformat(data.format) if data.format == "coo" and kinds is coo_array else kinds(made)
+        where, values = _stored(array, full)
+        return type(data)(coo_array((values, tuple(where)), shape=array.shape))
 
     return np.stack(coords, axis=1), coo.data, tuple(data.shape), back
 
@@ -196,9 +202,9 @@ def _pydata(data: Any) -> Sparse:
     fill = coo.fill_value
 
     def back(array: Array, full: bool) -> Any:
-        where = np.indices(array.shape).reshape(array.ndim, -1) if full else np.stack(np.nonzero(array != fill))
+        where, values = _stored(array, full, fill)
         value = fill if np.can_cast(np.min_scalar_type(fill), array.dtype) or array.dtype.kind == "f" else 0
-        made = sparse.COO(where, array[tuple(where)], shape=array.shape, fill_value=array.dtype.type(value))
+        made = sparse.COO(where, values, shape=array.shape, fill_value=array.dtype.type(value))
         return made if isinstance(data, sparse.COO) else type(data).from_coo(made)
 
     return coo.coords.T.astype(np.int64), np.asarray(coo.data), tuple(coo.shape), back
@@ -210,8 +216,7 @@ def _torch_sparse(data: Any) -> Sparse:
     coo = data.detach().cpu().coalesce()
 
     def back(array: Array, full: bool) -> Any:
-        where = np.indices(array.shape).reshape(array.ndim, -1) if full else np.stack(np.nonzero(array))
-        values = torch.from_numpy(np.array(array[tuple(where)]))
-        return torch.sparse_coo_tensor(torch.from_numpy(where), values, array.shape, device=data.device).coalesce()
+        where, values = (torch.from_numpy(np.array(part)) for part in _stored(array, full))
+        return torch.sparse_coo_tensor(where, values, array.shape, device=data.device).coalesce()
 
     return coo.indices().numpy().T, coo.values().numpy(), tuple(coo.shape), back

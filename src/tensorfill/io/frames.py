@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -98,6 +101,9 @@ def frame_numbers(frame: Any, mask: Any, weights: Any, dims: Sequence[str] | Non
     return replace(made, source=MatrixSource(frame, made.source))
 
 
+CODE = re.compile(r"\s*0\d+\s*")  # 007 is a name, and so is 7 beside it
+
+
 def _encode(data: Any, others: Sequence[int], dims: Sequence[str] | None) -> Observations | None:
     """From a table with categories, yes and no, or dates that can be learnt; None where there are none, or where rows
     are moments, and such columns are remarks beside series.
@@ -123,14 +129,21 @@ def _encode(data: Any, others: Sequence[int], dims: Sequence[str] | None) -> Obs
 
 
 def _is_text(column: Any) -> bool:
-    """Does a column hold text or dates and nothing else? Not if some text is a number: that is a mistake to report."""
+    """Does a column hold levels, text, dates or other things, and no numbers? Not if some text is a number: that is a
+    mistake to report.
+    """
     if column.dtype.kind in "biuf" or type(column.dtype).__name__ == "SparseDtype":
         return False
-    if column.dtype.kind in "Mm" or type(column.dtype).__name__ == "PeriodDtype" or _is_nested(column):
+    if hasattr(column, "cat") or column.dtype.kind in "Mm" or _is_nested(column):
         return True
     known = column.dropna()
+    numbers = [x for x in known.unique() if isinstance(x, str | Real | Decimal)]
+    if not numbers:  # dates, periods, intervals, ...
+        return len(known) > 0
     if not all(isinstance(x, str) for x in known.unique()):
         return False
+    if any(CODE.fullmatch(x) for x in known.unique()):
+        return True
     words = sum(count for x, count in known.value_counts().items() if not _is_number(x))
     # one word among numbers is a mistake to report; drives "4", "f" and "r", again and again, are three kinds
     repeats = PER_LEVEL * known.nunique() <= len(known)
@@ -139,7 +152,7 @@ def _is_text(column: Any) -> bool:
 
 def _is_nested(column: Any) -> bool:
     """Does a column hold lists or the like, which are neither numbers nor levels?"""
-    return column.dtype == object and any(isinstance(x, Collection) and not isinstance(x, str) for x in column)
+    return column.dtype == object and any(isinstance(x, Collection) and not isinstance(x, str | bytes) for x in column)
 
 
 def _is_number(text: str) -> bool:

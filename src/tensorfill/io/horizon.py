@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.dates import format_like
 from tensorfill.data.labels import axis_labels, tidy, with_positions
-from tensorfill.data.observations import Observations
+from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.sources import (
     ArraySource,
     CarriedSource,
@@ -21,8 +22,11 @@ from tensorfill.data.sources import (
     MatrixSource,
     XarraySource,
 )
+from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.io.dataarrays import DatasetSource
 from tensorfill.io.formats.base import Loaded
+from tensorfill.io.formats.steps import step_note
+from tensorfill.io.formats.tables import with_slices
 
 Array = NDArray[Any]
 
@@ -31,72 +35,120 @@ PLAIN = "npy"
 
 def extend_data(obs: Observations, mode: int, count: int) -> Observations:
     """The same observations of a tensor with `count` more slices along `mode`, after the last."""
-    shape = tuple(n + count * (k == mode) for k, n in enumerate(obs.shape))
-    source = _extend(obs.source, mode, count, obs.dims[mode])
-    made = replace(obs, shape=shape, source=source, positions=None)
-    places, at = obs.positions, None if obs.positions is None else obs.positions[mode]
-    if places is None or at is None:
-        return replace(made, positions=places)
-    if obs.dims[mode] in axis_labels(made):
-        return with_positions(made)
-    longer = np.append(at, at[-1] + np.arange(1.0, count + 1))  # positions count median steps
-    return replace(made, positions=(*places[:mode], longer, *places[mode + 1 :]))
+    labels = axis_labels(obs).get(obs.dims[mode])
+    if labels is not None:
+        index = _index(labels)
+        labels = index.append(next_labels(index, count, obs.dims[mode]))
+    return _rearrange(obs, mode, np.append(np.arange(obs.shape[mode]), np.full(count, -1)), labels)
 
 
 def extend_file(loaded: Loaded, mode: int, count: int) -> Loaded:
-    """The same for what was read from a file: labels are continued. What else the file held (metadata of its format) is
-    dropped, because it does not describe the new slices.
+    """The same for what was read from a file: labels are continued. What else the file held (metadata of its format,
+    but for tables of text) is dropped, because it does not describe the new slices.
     """
-    shape = tuple(n + count * (k == mode) for k, n in enumerate(loaded.shape))
-    labels = loaded.labels
-    if loaded.dims is not None and labels is not None and loaded.dims[mode] in labels:
-        dim = loaded.dims[mode]
-        labels = {**labels, dim: [*labels[dim], *_continue_texts(labels[dim], count, dim)]}
+    labels = _labels_in_file(loaded, mode)
+    if labels is not None:
+        labels = [*labels, *next_labels(_index(labels), count, loaded.dims[mode])]  # type: ignore[index]
+    return _rearrange_file(loaded, mode, np.append(np.arange(loaded.shape[mode]), np.full(count, -1)), labels)
+
+
+def add_absent_steps(obs: Observations, mode: int, loaded: Loaded | None = None) -> tuple[Observations, Any]:
+    """The same with an empty slice for each step of time that has no label: 5 o'clock between 4 and 6 o'clock.
+
+    loaded : the file that the observations were read from, which gets the same steps, or None
+    """
+    dim = obs.dims[mode]
+    labels = axis_labels(obs).get(dim) if loaded is None else _labels_in_file(loaded, mode)
+    found = None if labels is None else all_steps(_index(labels))
+    if found is None:
+        return obs, loaded
+    full, take = found
+    absent = full[take < 0]
+    more = "" if len(absent) == 1 else f" and {len(absent) - 1:,} more"
+    told = f"{dim}: the step {absent[0]!s}{more} had no row; empty ones were added, and are filled."
+    warnings.warn(told, DataWarning, stacklevel=find_stacklevel())
+    if loaded is None:
+        return _rearrange(obs, mode, take, full), None
+    loaded = _rearrange_file(loaded, mode, take, list(full))
+    return with_positions(_rearrange(obs, mode, take, None), loaded.labels or {}), loaded
+
+
+def _labels_in_file(loaded: Loaded, mode: int) -> list[Any] | None:
+    return None if loaded.dims is None else (loaded.labels or {}).get(loaded.dims[mode])
+
+
+def _rearrange(obs: Observations, mode: int, take: Array, labels: Any) -> Observations:
+    """The same observations with other slices along `mode`: `take` (k,) names the old one of each, -1: new."""
+    shape = tuple(len(take) if k == mode else n for k, n in enumerate(obs.shape))
+    indices = obs.indices.copy()
+    indices[:, mode] = np.flatnonzero(take >= 0)[indices[:, mode]]
+    source = _rearrange_source(obs.source, mode, take, labels, obs.dims[mode])
+    made = replace(obs, shape=shape, indices=indices, source=source, positions=None)
+    places, at = obs.positions, None if obs.positions is None else obs.positions[mode]
+    if obs.dims[mode] in axis_labels(made):
+        return with_positions(made)
+    if places is None or at is None:
+        return replace(made, positions=places)
+    longer = np.append(at, at[-1] + np.arange(1.0, len(take) - len(at) + 1))  # positions count median steps
+    return replace(made, positions=(*places[:mode], longer, *places[mode + 1 :]))
+
+
+def _rearrange_file(loaded: Loaded, mode: int, take: Array, labels: list[Any] | None) -> Loaded:
+    shape = tuple(len(take) if k == mode else n for k, n in enumerate(loaded.shape))
     extra: dict[str, Any] = {key: loaded.extra[key] for key in ("form", "floating") if key in loaded.extra}
-    if loaded.values is None:
-        return replace(loaded, format=PLAIN, shape=shape, labels=labels, extra=extra)
-    values, mask = _pad(loaded.values, loaded.observed(), mode, count)
-    return replace(loaded, format=PLAIN, shape=shape, values=values, mask=mask, labels=labels, extra=extra)
+    rows = with_slices(loaded, mode, take, labels)
+    made = replace(loaded, shape=shape, extra=extra if rows is None else rows)
+    made = made if rows is not None else replace(made, format=PLAIN)
+    if labels is not None and loaded.dims is not None:
+        dim = loaded.dims[mode]
+        notes = tuple(note for note in loaded.notes if note != step_note(dim, (loaded.labels or {})[dim]))
+        made = replace(made, labels={**(loaded.labels or {}), dim: labels}, notes=notes)
+    if loaded.values is not None:
+        values, mask = _take(loaded.values, loaded.observed(), mode, take)
+        return replace(made, values=values, mask=mask)
+    assert loaded.indices is not None
+    indices = loaded.indices.copy()
+    indices[:, mode] = np.flatnonzero(take >= 0)[indices[:, mode]]
+    return replace(made, indices=indices)
 
 
-def _pad(array: Array, observed: Array, mode: int, count: int) -> tuple[Array, Array]:
-    width = [(0, count * (k == mode)) for k in range(array.ndim)]
-    return np.pad(np.ma.getdata(array), width), np.pad(observed, width)
+def _take(array: Array, observed: Array, mode: int, take: Array) -> tuple[Array, Array]:
+    """Slices and what is observed of them; what is in new ones does not matter."""
+    new = np.expand_dims(take < 0, tuple(k for k in range(array.ndim) if k != mode))
+    return np.ma.getdata(array).take(take, axis=mode), observed.take(take, axis=mode) & ~new
 
 
-def _extend(source: Any, mode: int, count: int, dim: str) -> Any:
+def _rearrange_source(source: Any, mode: int, take: Array, labels: Any, dim: str) -> Any:
     if source is None:
         return None
     if isinstance(source, ArraySource):
-        array, observed = _pad(source.array, source.observed, mode, count)
+        array, observed = _take(source.array, source.observed, mode, take)
         masked = isinstance(source.array, np.ma.MaskedArray)
         return replace(source, array=np.ma.MaskedArray(array, mask=~observed) if masked else array, observed=observed)
     if isinstance(source, XarraySource):
-        return XarraySource(_extend_xarray(source.da, mode, count), _extend(source.inner, mode, count, dim))
+        da, name = source.da, source.da.dims[mode]
+        beside = [key for key, c in da.coords.items() if name in c.dims and key != name]  # not known for new steps
+        out = da.drop_vars(beside).isel({name: take})
+        if labels is not None:
+            out = out.assign_coords({name: (name, labels, da[name].attrs)})
+        return XarraySource(out, _rearrange_source(source.inner, mode, take, labels, dim))
     if isinstance(source, MatrixSource):
-        axis = source.frame.index if mode == 0 else source.frame.columns
-        frame = source.frame.take(_repeat_last(len(axis), count), axis=mode)
-        frame = frame.set_axis(axis.append(next_labels(axis, count, dim)), axis=mode)
-        return MatrixSource(frame, _extend(source.inner, mode, count, dim))
+        frame = source.frame.take(take, axis=mode).set_axis(labels, axis=mode)
+        return MatrixSource(frame, _rearrange_source(source.inner, mode, take, labels, dim))
     if isinstance(source, FrameSource):
-        labels = list(source.labels)
-        index = _index(labels[mode])
-        labels[mode] = index.append(next_labels(index, count, dim))
-        return replace(source, labels=tuple(labels))
+        codes = source.codes.copy()
+        codes[:, mode] = np.flatnonzero(take >= 0)[codes[:, mode]]
+        every = (*source.labels[:mode], labels, *source.labels[mode + 1 :])
+        return replace(source, labels=every, codes=codes)
     if isinstance(source, CarriedSource | EncodedSource):
-        return _extend_carried(source, mode, count, dim)
+        return _rearrange_carried(source, mode, take, labels, dim)
     if isinstance(source, ConvertedSource | DatasetSource):
-        return replace(source, inner=_extend(source.inner, mode, count, dim))
+        return replace(source, inner=_rearrange_source(source.inner, mode, take, labels, dim))
     msg = f"horizon appends to arrays, xarray, pandas and polars; got {type(source).__name__}. Convert the data first."
     raise TypeError(msg)
 
 
-def _repeat_last(length: int, count: int) -> Array:
-    """Positions of all slices, and of the last once more for each new one: what is in these does not matter."""
-    return np.append(np.arange(length), np.full(count, length - 1))
-
-
-def _extend_carried(source: Any, mode: int, count: int, dim: str) -> Any:
+def _rearrange_carried(source: Any, mode: int, take: Array, labels: Any, dim: str) -> Any:
     """A table with columns that are no numbers: only that of the labels, which go on, can be continued."""
     numbers = getattr(source, "places", range(source.frame.shape[1]))
     beside = [n for n in range(source.frame.shape[1]) if n not in numbers]
@@ -106,22 +158,10 @@ def _extend_carried(source: Any, mode: int, count: int, dim: str) -> Any:
         msg = f"horizon cannot continue the columns that are not numbers; got {', '.join(names)}. Make labels the "
         msg += f"index, frame.set_index({names[0]!r}), and leave other columns out."
         raise TypeError(msg)
-    inner = _extend(source.inner, mode, count, dim)
-    frame = source.frame.take(_repeat_last(len(source.frame), count)).reset_index(drop=True)
+    inner = _rearrange_source(source.inner, mode, take, labels, dim)
+    frame = source.frame.take(take).reset_index(drop=True)
     frame.isetitem(beside[0], inner.frame.index)
     return replace(source, frame=frame, inner=inner)
-
-
-def _extend_xarray(da: Any, mode: int, count: int) -> Any:
-    """Values of the new slices do not matter: they are unknown."""
-    dim = da.dims[mode]
-    again = _repeat_last(da.sizes[dim], count)
-    beside = [name for name, c in da.coords.items() if dim in c.dims and name != dim]  # not known for new steps
-    out = da.drop_vars(beside).isel({dim: again})
-    if dim not in da.indexes:
-        return out
-    index = da.indexes[dim]
-    return out.assign_coords({dim: (dim, index.append(next_labels(index, count, str(dim))), da[dim].attrs)})
 
 
 def _index(labels: Any) -> Any:
@@ -131,9 +171,11 @@ def _index(labels: Any) -> Any:
 
 
 def next_labels(index: Any, count: int, dim: str) -> Any:
-    """The next labels of a pandas index, in its own type: by the calendar, or by even steps."""
+    """The next labels of a pandas index, in its own type: by the calendar, or by even steps; texts as those before."""
     import pandas as pd
 
+    if index.inferred_type == "string" and (read := tidy(index)).dtype.kind in "Miuf":
+        return _write_like(index, next_labels(_index(read), count, dim))
     if isinstance(index, pd.PeriodIndex):
         return pd.period_range(index[-1] + 1, periods=count, freq=index.freq, name=index.name)
     if isinstance(index, pd.DatetimeIndex | pd.TimedeltaIndex):
@@ -142,7 +184,11 @@ def next_labels(index: Any, count: int, dim: str) -> Any:
     else:
         new = _next_numbers(index, count)
     if new is None:
-        raise ValueError(_why_uneven(index, dim))
+        need = f"labels along {dim} that go on by even steps, dates or numbers; these end with {index[-1]!s}."
+        if isinstance(index, pd.MultiIndex):
+            need = f"one label for each entry of {dim}; got several levels."
+        msg = f"horizon needs {need} Number them, or leave them out."
+        raise ValueError(msg)
     return new.astype(index.dtype).rename(index.name)
 
 
@@ -174,39 +220,46 @@ def _next_numbers(index: Any, count: int) -> Any:
     return pd.Index(at[-1] + np.arange(1, count + 1) * steps[0]) if even and steps[0] else None
 
 
-def _why_uneven(index: Any, dim: str) -> str:
-    """The sentence for labels that cannot be continued; it names the first absent one if they would be even with it."""
+def all_steps(index: Any) -> tuple[Any, Array] | None:
+    """(the labels with those that are absent, for each its place in `index` or -1); None where the steps are even, or
+    where it is not clear what they are.
+    """
+    if index.inferred_type == "string" and (read := tidy(index)).dtype.kind == "M":
+        if (found := all_steps(_index(read))) is None:
+            return None
+        full, take = found
+        texts = index.to_numpy(dtype=object)[take]
+        texts[take < 0] = _write_like(index, full[take < 0])
+        return _index(texts).astype(index.dtype).rename(index.name), take
+    if len(index) < 4 or not index.is_monotonic_increasing or not index.is_unique:
+        return None
+    for full in _even_indexes(index):
+        if len(full) < 2 * len(index) and index.isin(full).all():
+            return (full.rename(index.name), index.get_indexer(full)) if len(full) > len(index) else None
+    return None
+
+
+def _even_indexes(index: Any) -> Iterator[Any]:
+    """Labels of time without a gap from the first to the last, by each step that may be meant."""
     import pandas as pd
 
-    to_offset = pd.tseries.frequencies.to_offset
-    if isinstance(index, pd.MultiIndex):
-        return f"horizon needs one label for each entry of {dim}; got several levels."
-    if isinstance(index, pd.DatetimeIndex) and index.is_monotonic_increasing and len(index) > 3:
-        half = len(index) // 2
-        usual = to_offset(pd.Series(index[1:] - index[:-1]).mode()[0])
-        usual = to_offset("D") if usual == to_offset("24h") and index.tz is None else usual
-        for freq in (_frequency(index[:half]), _frequency(index[half:]), usual):
-            full = None if freq is None else pd.date_range(index[0], index[-1], freq=freq)
-            if full is not None and len(full) < 2 * len(index) and index.isin(full).all():
-                absent = full.difference(index)
-                more = "is" if len(absent) == 1 else f"and {len(absent) - 1:,} more are"
-                missing = f"horizon needs even steps along {dim}; {absent[0]} {more} absent"
-                return f"{missing}. Add empty rows, in pandas df.asfreq({to_offset(freq).freqstr!r})."
-    return (
-        f"horizon needs labels along {dim} that go on by even steps, dates or numbers; these end with "
-        f"{index[-1]!s}. Number them, or leave them out."
-    )
+    if isinstance(index, pd.PeriodIndex):
+        yield pd.period_range(index[0], index[-1], freq=index.freq)
+    elif isinstance(index, pd.DatetimeIndex | pd.TimedeltaIndex):
+        dates, half = isinstance(index, pd.DatetimeIndex), len(index) // 2
+        usual = pd.Series(index[1:] - index[:-1]).mode()[0]
+        days = ("B", "D") if dates and usual == pd.Timedelta("1D") else ()
+        for freq in (_frequency(index), _frequency(index[:half]), _frequency(index[half:]), *days, usual):
+            if freq is not None:
+                yield (pd.date_range if dates else pd.timedelta_range)(index[0], index[-1], freq=freq)
 
 
-def _continue_texts(labels: Any, count: int, dim: str) -> list[Any]:
-    """The next labels of a file, written as those before are."""
-    new = next_labels(_index(tidy(labels)), count, dim).to_numpy()
-    if not isinstance(labels[0], str):
-        return new.tolist() if new.dtype.kind != "M" else list(new)
-    if new.dtype.kind != "M":
-        return [str(x) for x in new.tolist()]
-    texts = format_like(labels, new)
-    if texts is not None:
-        return list(texts)
-    days = bool((new == new.astype("M8[D]")).all())
-    return [str(x) for x in np.datetime_as_string(new, unit="D" if days else "s")]
+def _write_like(labels: Any, new: Any) -> Any:
+    """Dates and numbers as texts, written as those before them are."""
+    moments = new.to_numpy()
+    if moments.dtype.kind == "M":
+        days = bool((moments == moments.astype("M8[D]")).all())
+        texts = format_like(list(labels), moments) or np.datetime_as_string(moments, unit="D" if days else "s").tolist()
+    else:
+        texts = [str(x) for x in moments.tolist()]
+    return _index(texts).astype(labels.dtype).rename(labels.name)

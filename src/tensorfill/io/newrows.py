@@ -19,16 +19,17 @@ from tensorfill.data.sources import (
     SavedSource,
 )
 from tensorfill.io.frames import check_columns, frame_numbers, number_labels
-from tensorfill.io.polars_frames import polars_back, polars_frame
+from tensorfill.io.polars_frames import arrow_back, arrow_frame, polars_back, polars_frame
 
 
 def observe_rows(obs: Observations, new: Any, names: Sequence[str] = ()) -> Observations:
     """New rows (along the first mode) of `obs`, in the type in which they come. Tables have the same columns, in any
     order; `names` are those of a run that was read from a file.
     """
-    if type(new).__module__.startswith("polars"):
-        made = observe_rows(obs, polars_frame(new), names)
-        return replace(made, source=ConvertedSource(made.source, polars_back(new)))
+    for library, frame_of, back in (("polars", polars_frame, polars_back), ("pyarrow", arrow_frame, arrow_back)):
+        if type(new).__module__.startswith(library):
+            made = observe_rows(obs, frame_of(new), names)
+            return replace(made, source=ConvertedSource(made.source, back(new)))
     source: Any = obs.source.inner if isinstance(obs.source, ConvertedSource) else obs.source
     if not hasattr(new, "iloc"):
         return _array_rows(obs, new)

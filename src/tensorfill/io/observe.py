@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -14,14 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensorfill.data.arrays import from_dense
+from tensorfill.data.labels import times
 from tensorfill.data.observations import Observations
 from tensorfill.data.sentinels import warn_of_sentinels
-from tensorfill.data.sources import ConvertedSource
+from tensorfill.data.sources import MatrixSource
 from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.io.dataarrays import observe_xarray
 from tensorfill.io.files import FileWarning, Loaded, read, read_mask, spread_mask
 from tensorfill.io.foreign import observe_foreign
 from tensorfill.io.frames import observe_pandas
+from tensorfill.io.mixed import MixedTable
 
 
 def observe(
@@ -45,7 +46,7 @@ def observe(
     if isinstance(mask, str | PathLike):
         mask = read_mask(os.fspath(mask), np.shape(data))
     kind = type(data).__module__.split(".")[0]
-    if kind in ("torch", "dask", "polars", "scipy", "sparse") or absent is not None:
+    if kind in ("torch", "dask", "polars", "pyarrow", "scipy", "sparse") or absent is not None:
         made = observe_foreign(data, kind, mask, weights=weights, dims=dims, absent=absent)
         if made is not None:
             return warn_of_sentinels(made)
@@ -59,13 +60,15 @@ def observe(
 def observe_file(
     path: str | PathLike[str], mask: Any, *, weights: Any, dims: Sequence[str] | None, absent: str | None
 ) -> Observations:
-    """What a file holds, as on the command line: a picture, an array, a matrix; answers are arrays and, of a matrix in
-    a table, tables of pandas. The mask may be a file, too.
+    """What a file holds, as on the command line: a picture, an array, a table. Answers are arrays, of tables
+    pandas tables. The mask may be a file, too.
     """
     for name, given in (("weights", weights), ("absent", absent)):
         if given is not None:
             msg = f"{name} must be left out for a file; got it with {os.fspath(path)!r}. Read the file first."
             raise ValueError(msg)
+    if mask is None and dims is None and (table := MixedTable.find(os.fspath(path))) is not None:
+        return observe_pandas(table.frame, None, weights=None, dims=None)
     loaded = read(os.fspath(path), dims=dims)
     for note in loaded.notes:
         warnings.warn(f"{os.fspath(path)}: {note}", FileWarning, stacklevel=find_stacklevel())
@@ -76,11 +79,15 @@ def observe_file(
     made = loaded.observations()
     if loaded.extra.get("form") != "wide":
         return made
-    return replace(made, source=ConvertedSource(made.source, partial(_as_table, loaded)))
+    assert loaded.values is not None
+    frame = _as_table(loaded.values if made.nnz == made.size else np.where(made.mask, loaded.values, np.nan), loaded)
+    return replace(made, source=MatrixSource(frame, made.source))
 
 
-def _as_table(loaded: Loaded, array: Any) -> Any:
+def _as_table(array: Any, loaded: Loaded) -> Any:
+    """A table of pandas, dates of a file as dates."""
     import pandas as pd
 
     rows, columns = ((loaded.labels or {}).get(d) for d in loaded.dims or ("row", "column"))
-    return pd.DataFrame(array, index=rows, columns=columns)
+    dates = None if rows is None else times(rows)
+    return pd.DataFrame(array, index=rows if dates is None else dates, columns=columns)

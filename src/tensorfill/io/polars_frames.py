@@ -1,4 +1,4 @@
-"""From polars to Observations, and back, by way of pandas; every column keeps its type."""
+"""From polars and Arrow to Observations, and back, by way of pandas; every column keeps its type."""
 
 from __future__ import annotations
 
@@ -28,6 +28,24 @@ def from_polars(frame: Any, dims: Sequence[str], value: str, *, weight: str | No
     """From a long table; absent rows are missing."""
     made = from_pandas(polars_frame(frame), dims, value, weight=weight)
     return replace(made, source=ConvertedSource(made.source, polars_back(frame)))
+
+
+def observe_arrow(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
+    """A table of Arrow."""
+    made = observe_pandas(arrow_frame(data), mask, weights=weights, dims=dims)
+    return replace(made, source=ConvertedSource(made.source, arrow_back(data)))
+
+
+def arrow_frame(data: Any) -> Any:
+    """An Arrow table as one of pandas, whose columns are still Arrow's."""
+    import pandas as pd
+
+    return data.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def arrow_back(given: Any) -> Callable[[Any], Any]:
+    """Makes an Arrow table of one of pandas, with the types of `given`."""
+    return lambda out: type(given).from_pandas(out, schema=given.schema, preserve_index=False).cast(given.schema)
 
 
 def polars_frame(data: Any) -> Any:
@@ -64,7 +82,9 @@ def _to_pandas(column: Any) -> Any:
 
     kind, gaps = column.dtype, column.is_null().to_numpy()
     values: Any
-    if kind.is_integer() and gaps.any():
+    if kind.is_integer() and "128" in str(kind):  # NumPy has none as long
+        values = np.array(column.to_list(), dtype=object)
+    elif kind.is_integer() and gaps.any():
         values = pd.arrays.IntegerArray(column.fill_null(0).to_numpy().copy(), gaps)
     elif kind == pl.Boolean and gaps.any():
         values = pd.arrays.BooleanArray(column.fill_null(False).to_numpy().copy(), gaps)

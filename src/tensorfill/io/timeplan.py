@@ -10,14 +10,15 @@ from tensorfill.data.fold import fold_of
 from tensorfill.data.observations import Observations
 from tensorfill.data.timeaxis import check_steps, time_modes
 from tensorfill.io.formats.base import Loaded
-from tensorfill.io.horizon import extend_data, extend_file
+from tensorfill.io.horizon import add_absent_steps, extend_data, extend_file
 
 
 @dataclass(frozen=True)
 class TimePlan:
     """The data and settings of a run that was asked about time."""
 
-    obs: Observations  # with the steps to forecast
+    given: Observations  # what to complete, with steps that were absent
+    obs: Observations  # the same with the steps to forecast
     output: Loaded  # the form in which the answer is written
     settings: dict[str, Any]  # of `complete`
 
@@ -40,7 +41,7 @@ def plan_time(
     settings: dict[str, Any] = {
         name: check_steps(f"--{name.replace('_', '-')}", n) for name, n in steps.items() if n is not None
     }
-    labels = loaded.labels or {}
+    labels, given = loaded.labels or {}, obs
     if time is not None or settings:
         wanted = "--max-gap" if max_gap is not None else "--horizon"
         settings["time"] = time_modes(obs, None if time is None else _keys(time, obs), wanted, labels)
@@ -48,10 +49,11 @@ def plan_time(
         loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
     if horizon is not None:
         mode = settings["time"][0]
-        loaded, obs = extend_file(loaded, mode, horizon), extend_data(obs, mode, horizon)
+        given, loaded = add_absent_steps(obs, mode, loaded)
+        loaded, obs = extend_file(loaded, mode, horizon), extend_data(given, mode, horizon)
     if fold is not None:
-        settings["fold"] = fold_of(obs, parse_fold(fold) if isinstance(fold, str) else fold, labels)
-    return TimePlan(obs, loaded, settings)
+        settings["fold"] = fold_of(obs, parse_fold(fold) if isinstance(fold, str) else fold, loaded.labels or {})
+    return TimePlan(given, obs, loaded, settings)
 
 
 def parse_fold(text: str) -> dict[int | str, Any]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
+
 # (start, stop, x) -> (value, g): loss and weighted derivative of the observations start:stop, given their
 # model values x (stop - start,). Called once per block, in any order, from several threads: it must be pure.
 Entrywise = Callable[[int, int, Array], tuple[float, Array]]
@@ -36,12 +36,8 @@ class Layout(ABC):
         """G_n = Y_(n) B_n with Y = g at the observed entries, 0 elsewhere: (I_n, R)."""
 
     @abstractmethod
-    def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
-        """Every mode's `pullback`, sharing the work."""
-
-    @abstractmethod
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        """predict, then `entrywise`, then pullback_all, in blocks: no vector of length nnz is kept."""
+        """predict, then `entrywise`, then the pullback of every mode, in blocks: no vector of length nnz is kept."""
 
 
 def check_indices(indices: Array, shape: Sequence[int]) -> Array:
@@ -63,17 +59,3 @@ def check_indices(indices: Array, shape: Sequence[int]) -> Array:
             )
             raise ValueError(msg)
     return np.ascontiguousarray(indices, dtype=np.int32 if max(shape) <= 2**31 else np.int64)
-
-
-def check_factors(factors: Sequence[Array], shape: Sequence[int]) -> list[Array]:
-    """Factors (I_n, R) in C order and one dtype, float32 or float64; no copy where they are so already."""
-    dtype = np.result_type(*factors)
-    if dtype not in (np.float32, np.float64):
-        dtype = np.dtype(np.float64)
-    out = [np.ascontiguousarray(A, dtype=dtype) for A in factors]
-    expected = [(size, out[0].shape[-1]) for size in shape]
-    got = [A.shape for A in out]
-    if got != expected:
-        msg = f"factors must have shapes (I_n, R) = {expected} for a tensor of shape {tuple(shape)}; got {got}."
-        raise ValueError(msg)
-    return out

@@ -13,9 +13,9 @@ from math import ceil, prod
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.base import Array
+from tensorfill.kernels.loops import Compiled
 
 SLAB_ENTRIES = 2**19  # entries of X (or of L, if longer) held at a time: 2 MB in float32, in reach of a core's cache
 PRODUCT = 0.07  # time of the three matrix products, per entry of X and length of the sums, in passes over one number
@@ -169,29 +169,25 @@ def choose_split(shape: Sequence[int], slab: int = SLAB_ENTRIES, inner: Sequence
 
 
 class FlatLoops:
-    """Loops over parameters laid end to end in one vector; a subclass gives `module`."""
+    """Loops over parameters laid end to end in one vector."""
 
-    def __init__(self, shapes: Sequence[tuple[int, int]], facts: NDArray[np.int64]) -> None:
-        """`shapes`: of the parameters, (rows, columns); `facts`: what else the loops need, the ranks."""
-        self.shapes, self.facts = list(shapes), facts
+    def __init__(self, loops: Compiled, shapes: Sequence[tuple[int, int]], ranks: Sequence[int]) -> None:
+        """`shapes`: of the parameters, (rows, columns)."""
+        self.loops, self.shapes, self.ranks = loops, list(shapes), np.array(ranks, dtype=np.int64)
         self.first = np.concatenate([[0], np.cumsum([a * b for a, b in shapes])]).astype(np.int64)
-
-    def module(self) -> Any:
-        """The compiled loops; Numba is imported here, on first use."""
-        raise NotImplementedError
 
     def stack(self, parameters: Sequence[Array]) -> Array:
         return np.concatenate([A.reshape(-1) for A in parameters])
 
     def predict(self, F: Array, indices: Array, x: Array) -> None:
-        self.module().predict(F, self.first, self.facts, indices, x)
+        self.loops.predict(F, self.first, self.ranks, indices, x)
 
     def zeros(self, F: Array, only: int | None) -> tuple[Array, list[Array]]:
         G = np.zeros_like(F)
         return G, self._parts(G) if only is None else [self._parts(G)[only]]
 
     def pullback(self, F: Array, indices: Array, g: Array, G: Array, only: int | None) -> None:
-        self.module().pullback(F, self.first, self.facts, indices, g, -1 if only is None else only, G)
+        self.loops.pullback(F, self.first, self.ranks, indices, g, -1 if only is None else only, G)
 
     def add(self, G: Array, other: Array) -> Array:
         return np.add(G, other, out=G)

@@ -100,7 +100,6 @@ class DenseLayout(Layout):
 
     @silent
     def predict(self, factors: Sequence[Array]) -> Array:
-        """Model values at the observed entries, (nnz,)."""
         factors, plan, halves = self._begin(factors)
         x = np.empty(self.nnz, dtype=factors[0].dtype)
         X = np.empty((plan.most_rows, plan.cols), dtype=x.dtype)
@@ -111,17 +110,15 @@ class DenseLayout(Layout):
 
     @silent
     def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
-        """The gradient of one parameter; for one that belongs to a mode: (I_n, columns)."""
-        return self._pullback(g, factors, [mode])[0]
-
-    @silent
-    def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
-        """The gradient of every parameter, from two matrix products."""
-        return self._pullback(g, factors, None)
+        factors, plan, halves = self._begin(factors, [mode])
+        Y = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
+        for slab in plan.slabs:
+            left = halves.left(slab.left)
+            halves.add(slab.left, left, self._scatter(slab, g[slab.start : slab.stop], Y[: slab.rows]))
+        return halves.finish()[0]
 
     @silent
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        """Value and every parameter's gradient, slab by slab."""
         factors, plan, halves = self._begin(factors)
         X = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
         value = 0.0
@@ -192,14 +189,6 @@ class DenseLayout(Layout):
         else:
             flat[self._positions(slab)] = g
         return out
-
-    def _pullback(self, g: Array, factors: Sequence[Array], wanted: Sequence[int] | None) -> list[Array]:
-        factors, plan, halves = self._begin(factors, wanted)
-        Y = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
-        for slab in plan.slabs:
-            left = halves.left(slab.left)
-            halves.add(slab.left, left, self._scatter(slab, g[slab.start : slab.stop], Y[: slab.rows]))
-        return halves.finish()
 
 
 def _rows(X: Array, plan: Plan, slab: Slab) -> Array:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.kernels.base import check_factors
-from tensorfill.kernels.contraction import Contraction, Cut, MatrixHalves, choose_split
-
-Array = NDArray[Any]
+from tensorfill.kernels import loops
+from tensorfill.kernels.contraction import Contraction, Cut, MatrixHalves, check_matrices, choose_split
+from tensorfill.typing import Array
 
 
 class KhatriRao:
@@ -61,18 +58,11 @@ class CPLoops:
         self.shape = tuple(shape)
         self.first = np.concatenate([[0], np.cumsum(self.shape)]).astype(np.int64)
 
-    @staticmethod
-    def module() -> Any:
-        """The compiled loops; Numba is imported here, on first use."""
-        from tensorfill.kernels import _numba
-
-        return _numba
-
     def stack(self, factors: Sequence[Array]) -> Array:
         return np.concatenate(factors)
 
     def predict(self, F: Array, indices: Array, x: Array) -> None:
-        self.module().predict(F, self.first, indices, x)
+        loops.cp.predict(F, self.first, indices, x)
 
     def zeros(self, F: Array, only: int | None) -> tuple[Array, list[Array]]:
         if only is not None:
@@ -83,9 +73,9 @@ class CPLoops:
 
     def pullback(self, F: Array, indices: Array, g: Array, G: Array, only: int | None) -> None:
         if only is None:
-            self.module().pullback(F, self.first, indices, g, G)
+            loops.cp.pullback(F, self.first, indices, g, G)
         else:
-            self.module().pullback_mode(F, self.first, indices, g, only, G)
+            loops.cp.pullback_mode(F, self.first, indices, g, only, G)
 
     def add(self, G: Array, other: Array) -> Array:
         return np.add(G, other, out=G)
@@ -105,7 +95,7 @@ class CPContraction(Contraction):
         self.loops = CPLoops(shape)
 
     def checked(self, parameters: Sequence[Array]) -> list[Array]:
-        return check_factors(parameters, self.shape)
+        return check_matrices(parameters, [(size, np.shape(parameters[0])[-1]) for size in self.shape])
 
     def inner(self, parameters: Sequence[Array]) -> int:
         return parameters[0].shape[1]

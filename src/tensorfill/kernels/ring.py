@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 import numpy as np
 
+from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
 from tensorfill.kernels.contraction import Cut, FixedContraction, FlatLoops, MatrixHalves, choose_split
 
@@ -60,22 +60,13 @@ class RingHalves(MatrixHalves):
         return Run([C[rows] for C, rows in zip(self.cores, cut, strict=False)])
 
 
-class RingLoops(FlatLoops):
-    """See _ring.py."""
-
-    def module(self) -> Any:
-        from tensorfill.kernels import _ring
-
-        return _ring
-
-
 class RingContraction(FixedContraction):
     """Ranks r_0, ..., r_N with r_0 = r_N."""
 
     def __init__(self, shape: Sequence[int], ranks: Sequence[int]) -> None:
         self.shape, self.ranks = tuple(shape), tuple(ranks)
         self.shapes = [(length, ranks[n] * ranks[n + 1]) for n, length in enumerate(shape)]
-        self.loops = RingLoops(self.shapes, np.array(ranks, dtype=np.int64))
+        self.loops = FlatLoops(loops.ring, self.shapes, ranks)
         self._inner = [ranks[0] * r for r in ranks[1:-1]]
         self.split = choose_split(shape, inner=self._inner)
 

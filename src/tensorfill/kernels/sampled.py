@@ -50,7 +50,6 @@ class SampledLayout(Layout):
         self.threads = threads
 
     def predict(self, factors: Sequence[Array]) -> Array:
-        """Model values at the observed entries, (nnz,)."""
         loops, parameters, F = self._begin(factors)
         x = np.empty(self.nnz, dtype=parameters[0].dtype)
 
@@ -61,7 +60,6 @@ class SampledLayout(Layout):
         return x
 
     def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
-        """The gradient of one parameter; for one that belongs to a mode: (I_n, columns)."""
         loops, parameters, F = self._begin(factors)
         g = np.asarray(g, dtype=parameters[0].dtype)
         mode = range(len(parameters))[mode]
@@ -75,18 +73,7 @@ class SampledLayout(Layout):
 
         return loops.unstack(reduce(loops.add, self._in_ranges(work, parameters)), mode)[0]
 
-    def pullback_all(self, g: Array, factors: Sequence[Array]) -> list[Array]:
-        """The gradient of every parameter."""
-        g = np.asarray(g)
-        return self._value_and_pullback(lambda a, b, _: (0.0, g[a:b]), factors, predict=False)[1]
-
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        """Value and every parameter's gradient, block by block; `entrywise` runs in several threads at once."""
-        return self._value_and_pullback(entrywise, factors, predict=True)
-
-    def _value_and_pullback(
-        self, entrywise: Entrywise, factors: Sequence[Array], *, predict: bool
-    ) -> tuple[float, list[Array]]:
         loops, parameters, F = self._begin(factors)
         dtype = parameters[0].dtype
 
@@ -95,8 +82,7 @@ class SampledLayout(Layout):
             value = 0.0
             for a, b in _blocks(start, stop):
                 x = np.empty(b - a, dtype=dtype)
-                if predict:
-                    loops.predict(F, self.indices[a:b], x)
+                loops.predict(F, self.indices[a:b], x)
                 loss, g = entrywise(a, b, x)
                 value += loss
                 loops.pullback(F, self.indices[a:b], _freeze(g, dtype), total.G, None)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
 from tensorfill.kernels.contraction import Cut, FixedContraction, Halves
 
@@ -25,17 +26,8 @@ class Tube:
     def __init__(self, tube: Sequence[int]) -> None:
         self.tube = tuple(tube)
         self.entries = prod(self.tube)
-        half = (*self.tube[:-1], self.tube[-1] // 2 + 1) if self.tube else ()
-        self.frequencies = prod(half)
-        self._half = half
-        if not self.tube:
-            self.weights = np.ones(1)
-            return
-        last = np.full(half[-1], 2.0)  # of a real array each frequency but 0 (and the middle) stands for two
-        last[0] = 1.0
-        if self.tube[-1] % 2 == 0:
-            last[-1] = 1.0
-        self.weights = np.broadcast_to(last, half).reshape(-1) / self.entries
+        self._half = (*self.tube[:-1], self.tube[-1] // 2 + 1) if self.tube else ()
+        self.frequencies = prod(self._half)
 
     def forward(self, X: Array) -> Array:
         """(..., K) real -> (..., F) complex."""
@@ -105,13 +97,6 @@ class TubalLoops:
     def __init__(self, shape: Sequence[int], tube: Tube, rank: int) -> None:
         self.shape, self.tube, self.rank = tuple(shape), tube, rank
 
-    @staticmethod
-    def module() -> Any:
-        """The compiled loops; Numba is imported here, on first use."""
-        from tensorfill.kernels import _tubal
-
-        return _tubal
-
     def stack(self, parameters: Sequence[Array]) -> list[Array]:
         wide = [P.reshape(len(P), self.rank, self.tube.entries) for P in parameters]
         return [np.ascontiguousarray(self.tube.forward(P)) for P in wide]
@@ -135,7 +120,7 @@ class TubalLoops:
     def predict(self, F: list[Array], indices: Array, x: Array) -> None:
         for part, which, place, pairs in self._fibres(indices):
             Z = np.zeros((len(pairs), self.tube.frequencies), dtype=F[0].dtype)
-            self.module().multiply(F[0], F[1], pairs, Z)
+            loops.tubal.multiply(F[0], F[1], pairs, Z)
             x[part] = self.tube.inverse(Z)[which, place]
 
     def zeros(self, F: list[Array], only: int | None) -> tuple[list[Array], list[Array]]:
@@ -146,7 +131,7 @@ class TubalLoops:
         for part, which, place, pairs in self._fibres(indices):
             Y = np.zeros((len(pairs), self.tube.entries), dtype=g.dtype)
             np.add.at(Y, (which, place), g[part])  # repeats are summed
-            self.module().pullback(F[0], F[1], pairs, self.tube.forward(Y), -1 if only is None else only, G[0], G[1])
+            loops.tubal.pullback(F[0], F[1], pairs, self.tube.forward(Y), -1 if only is None else only, G[0], G[1])
 
     def add(self, G: list[Array], other: list[Array]) -> list[Array]:
         return [np.add(P, Q, out=P) for P, Q in zip(G, other, strict=True)]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, prod
-from typing import Any
 
 import numpy as np
 
+from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
 from tensorfill.kernels.contraction import PRODUCT, SLAB_ENTRIES, Cut, FixedContraction, FlatLoops, Halves
 
@@ -118,22 +118,13 @@ class TuckerHalves(Halves):
         return [self.G[p] for p in self.wanted]
 
 
-class TuckerLoops(FlatLoops):
-    """See _tucker.py."""
-
-    def module(self) -> Any:
-        from tensorfill.kernels import _tucker
-
-        return _tucker
-
-
 class TuckerContraction(FixedContraction):
     """Ranks R_1, ..., R_N."""
 
     def __init__(self, shape: Sequence[int], ranks: Sequence[int]) -> None:
         self.shape, self.ranks = tuple(shape), tuple(ranks)
         self.shapes = [*zip(shape, ranks, strict=True), (ranks[0], prod(ranks[1:]))]
-        self.loops = TuckerLoops(self.shapes, np.array(ranks, dtype=np.int64))
+        self.loops = FlatLoops(loops.tucker, self.shapes, ranks)
         self.split = _choose_split(self.shape, self.ranks)
         self._inner = ranks[0] if self.split == 1 else ranks[-1]
 

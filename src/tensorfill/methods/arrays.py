@@ -80,7 +80,7 @@ class ArrayMethod(Method):
 
     def answer(self, data: Dense, state: State) -> Array:
         """The completed tensor in the scaled units, full shape. Observed entries are pasted by the caller."""
-        raise NotImplementedError
+        return state.arrays["X"]
 
     def fit(self, obs: Observations, run: Run) -> Completion:
         began = time.monotonic()

@@ -22,9 +22,7 @@ from tensorfill.solvers.fit import solve
 from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.onestep import OneStep
 
-# "Convergence" is not defined by the paper, nor is the start. Scores are nearly level by then. Both were read off runs
-# on house and tree with 60, 80 and 95 % missing, seed 0 (`bench sptc-study`, docs/paper.md).
-SWEEPS = 2000
+SWEEPS = 2000  # mode by mode they get as far as the 4000 iterations of the authors' program (docs/paper.md)
 RANGE = 255.0  # of the paper's pictures
 SCALABLE = (NONNEGATIVE, POSITIVE, REAL)  # domains of data that are scaled to it
 

@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.contraction import Contraction
 from tensorfill.registry import Registry
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Rank = int | tuple[int, ...]
 
 MODELS: Registry[Model] = Registry("model")
@@ -132,23 +131,12 @@ class Model(ABC):
     def at(self, indices: Array) -> Array:
         """Entries at coordinates (k, N), without forming the whole tensor: (k,)."""
 
-    @abstractmethod
-    def norm(self) -> float:
-        """Root of the sum of squares of all entries, without forming them."""
-
     def full(self) -> Array:
         """The whole tensor."""
         from tensorfill.kernels.dense import DenseLayout
 
         nowhere = np.empty((0, len(self.shape)), dtype=np.int32)
         return DenseLayout(nowhere, self.shape, self.contraction(self.shape, self.rank)).full(self.parameters)
-
-    def pullback(self, g: Array, indices: Array) -> list[Array]:
-        """Gradient of sum_i g_i x_i over the coordinates (k, N) in every parameter."""
-        from tensorfill.kernels.sampled import SampledLayout
-
-        layout = SampledLayout(indices, self.shape, self.contraction(self.shape, self.rank))
-        return layout.pullback_all(g, self.parameters)
 
     def with_parameters(self, parameters: Sequence[Array]) -> Self:
         """The same model with other numbers."""
@@ -164,13 +152,7 @@ class Model(ABC):
         """(columns (I_n, K_n) of each mode that has a parameter, their strengths (modes, K)): the principal directions
         of each parameter, strongest first. For display only.
         """
-        columns, strengths = [], []
-        most = max(min(A.shape) for A in self.by_mode)
-        for A in self.by_mode:
-            U, s, _ = np.linalg.svd(np.asarray(A, dtype=np.float64), full_matrices=False)
-            columns.append(U)
-            strengths.append(np.pad(s, (0, most - len(s))))
-        return columns, np.array(strengths)
+        return principal([np.asarray(A, dtype=np.float64) for A in self.by_mode])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of shape {self.shape}, rank {self.rank}"
@@ -182,6 +164,21 @@ def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any]) -> Model:
     cls = MODELS[meta["model"]]
     count = len(cls.shapes(meta["shape"], rank))
     return cls.of(tuple(meta["shape"]), rank, [arrays[f"A{n}"] for n in range(count)])
+
+
+def principal(matrices: Sequence[Array]) -> tuple[list[Array], Array]:
+    """(left singular vectors of each, their values with zeros at the end (matrices, K))."""
+    found = [np.linalg.svd(A, full_matrices=False)[:2] for A in matrices]
+    most = max(len(s) for _, s in found)
+    return [U for U, _ in found], np.array([np.pad(s, (0, most - len(s))) for _, s in found])
+
+
+def check_one_rank(rank: Any, rows: int) -> int:
+    """The rank of a model that has one, whose factors have so many rows; a sentence for anything else."""
+    if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
+        msg = f"rank must be a whole number >= 1; got {rank!r}."
+        raise ValueError(msg)
+    return check_size(int(rank), rows)
 
 
 def in_blocks(indices: Array, width: int, dtype: Any, values: Any) -> Array:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.numerical.binary import sigmoid
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 TRANSFORMS = ("none", "sqrt", "asinh", "log")
 EXPONENT = 40.0  # largest exponent of a mean: e^40 exceeds any real count

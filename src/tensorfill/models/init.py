@@ -8,19 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.numerical.slices import PerSlice
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations
     from tensorfill.numerical.base import NumericalPrior
     from tensorfill.problem import Problem
 
-Array = NDArray[Any]
 
 INITS = ("uniform", "normal", "scaled", "constant", "means")
 

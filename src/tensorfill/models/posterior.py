@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.kernels.loops import gibbs
 from tensorfill.models.cp import CP
 from tensorfill.models.emission import Emission
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 BLOCK = 2**16  # entries at a time: (draws, BLOCK) of doubles is what quantiles need
 PER_DRAW = 5  # data drawn around each draw of the model, for quantiles
@@ -191,10 +190,8 @@ class Posterior:
 
     def _predict(self, j: int, rows: Array, *, steady: bool = False) -> Array:
         """The model's sum at rows (k, N) of the stack, of draw j: (k,)."""
-        from tensorfill.kernels import _gibbs  # Numba is slow to import
-
         x = np.empty(len(rows))
-        _gibbs.predict(self._stack(j, steady=steady), rows, x)
+        gibbs.predict(self._stack(j, steady=steady), rows, x)
         return x
 
     def _stack(self, j: int, *, steady: bool) -> Array:

@@ -9,12 +9,10 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.ring import RingContraction
 from tensorfill.models.base import MODELS, Model, in_blocks, whole_numbers
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @MODELS.register("tr")
@@ -101,7 +99,6 @@ class TR(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the tensor, (I_1, ..., I_N)."""
         return tuple(G.shape[1] for G in self.cores)
 
     @property
@@ -130,12 +127,3 @@ class TR(Model):
     def bonds_now(self) -> tuple[int, ...]:
         """r_0, ..., r_N."""
         return (*(G.shape[0] for G in self.cores), self.cores[0].shape[0])
-
-    def norm(self) -> float:
-        total: Array | None = None
-        for G in self.cores:  # the ring beside itself: matrices (r_n-1^2, r_n^2)
-            wide = np.asarray(G, dtype=np.float64)
-            pair = np.einsum("aib,cid->acbd", wide, wide).reshape(wide.shape[0] ** 2, -1)
-            total = pair if total is None else total @ pair
-        assert total is not None
-        return float(np.sqrt(max(np.trace(total), 0.0)))

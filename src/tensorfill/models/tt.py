@@ -8,12 +8,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.models.base import MODELS, whole_numbers
+from tensorfill.models.base import MODELS, principal, whole_numbers
 from tensorfill.models.tr import TR
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @MODELS.register("tt", at=2)
@@ -64,11 +62,5 @@ class TT(TR):
         for G in cores[:0:-1]:
             wide = np.tensordot(G, rights[-1], ([2], [1]))
             rights.append(np.linalg.qr(wide.reshape(G.shape[0], -1).T)[1])
-        columns, strengths = [], []
-        for L, G, R in zip(lefts, cores, rights[::-1], strict=True):
-            centre = np.einsum("ab,bic,dc->iad", L, G, R).reshape(G.shape[1], -1)
-            U, s, _ = np.linalg.svd(centre, full_matrices=False)
-            columns.append(U)
-            strengths.append(s)
-        most = max(len(s) for s in strengths)
-        return columns, np.array([np.pad(s, (0, most - len(s))) for s in strengths])
+        sides = zip(lefts, cores, rights[::-1], strict=True)
+        return principal([np.einsum("ab,bic,dc->iad", L, G, R).reshape(G.shape[1], -1) for L, G, R in sides])

@@ -8,12 +8,10 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.tubal import TubalContraction, Tube
-from tensorfill.models.base import MODELS, Model, check_size, in_blocks
-
-Array = NDArray[Any]
+from tensorfill.models.base import MODELS, Model, check_one_rank, in_blocks
+from tensorfill.typing import Array
 
 
 @MODELS.register("tubal")
@@ -35,10 +33,7 @@ class Tubal(Model):
 
     @classmethod
     def check_rank(cls, shape: Sequence[int], rank: Any) -> int:
-        if not (isinstance(rank, int | np.integer) and not isinstance(rank, bool) and rank >= 1):
-            msg = f"rank of a tubal model must be one whole number >= 1; got {rank!r}."
-            raise ValueError(msg)
-        return check_size(int(rank), sum(shape[:2]) * prod(shape[2:]))
+        return check_one_rank(rank, sum(shape[:2]) * prod(shape[2:]))
 
     @classmethod
     def shapes(cls, shape: Sequence[int], rank: int) -> list[tuple[int, int]]:
@@ -96,25 +91,19 @@ class Tubal(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the tensor, (I_1, ..., I_N)."""
         return (len(self.A), len(self.B), *self.A.shape[2:])
 
     @property
     def rank(self) -> int:
-        """R, the rank of every slice along the tubes in the Fourier domain."""
         return self.A.shape[1]
 
     @property
     def parameters(self) -> list[Array]:
         return [self.A.reshape(len(self.A), -1), self.B.reshape(len(self.B), -1)]
 
-    def _spectra(self) -> tuple[Tube, Array, Array]:
+    def at(self, indices: Array) -> Array:
         tube = Tube(self.shape[2:])
         A, B = (tube.forward(P.reshape(len(P), self.rank, -1)) for P in self.parameters)
-        return tube, A, B
-
-    def at(self, indices: Array) -> Array:
-        tube, A, B = self._spectra()
 
         def values(part: Array) -> Array:
             tubes = tube.inverse(np.einsum("krf,krf->kf", A[part[:, 0]], B[part[:, 1]]))
@@ -122,9 +111,3 @@ class Tubal(Model):
             return tubes[np.arange(len(part)), place]
 
         return in_blocks(np.asarray(indices), 3 * self.rank * tube.entries, np.result_type(self.A, self.B), values)
-
-    def norm(self) -> float:
-        tube, A, B = self._spectra()
-        grams = [np.einsum("irf,isf->frs", P, P.conj()) for P in (A.astype(complex), B.astype(complex))]
-        squares = np.einsum("frs,frs->f", *grams).real  # of each Fourier slice; by Parseval of X
-        return float(np.sqrt(max(float(squares @ tube.weights), 0.0)))

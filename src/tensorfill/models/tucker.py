@@ -8,12 +8,10 @@ from math import prod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.tucker import TuckerContraction
-from tensorfill.models.base import MODELS, Model, in_blocks, whole_numbers
-
-Array = NDArray[Any]
+from tensorfill.models.base import MODELS, Model, in_blocks, principal, whole_numbers
+from tensorfill.typing import Array
 
 
 @MODELS.register("tucker")
@@ -122,7 +120,6 @@ class Tucker(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the tensor, (I_1, ..., I_N)."""
         return tuple(A.shape[0] for A in self.factors)
 
     @property
@@ -143,29 +140,14 @@ class Tucker(Model):
 
         return in_blocks(indices, prod(self.rank[1:]), np.result_type(self.core, *self.factors), values)
 
-    def norm(self) -> float:
-        T = self._orthogonal()[1]
-        return float(np.linalg.norm(T))
-
-    def _orthogonal(self) -> tuple[list[Array], Array]:
-        """(factors with orthonormal columns, core), the same X."""
-        T, out = np.asarray(self.core, dtype=np.float64), []
-        for n, A in enumerate(self.factors):
+    def components(self) -> tuple[list[Array], Array]:
+        T, bases = np.asarray(self.core, dtype=np.float64), []
+        for n, A in enumerate(self.factors):  # factors with orthonormal columns, the same X
             Q, R = np.linalg.qr(np.asarray(A, dtype=np.float64))
             T = np.moveaxis(np.tensordot(R, T, ([1], [n])), 0, n)
-            out.append(Q)
-        return out, T
-
-    def components(self) -> tuple[list[Array], Array]:
-        """The principal directions of X along each mode."""
-        factors, T = self._orthogonal()
-        columns, strengths = [], []
-        for n, Q in enumerate(factors):
-            U, s, _ = np.linalg.svd(np.moveaxis(T, n, 0).reshape(T.shape[n], -1), full_matrices=False)
-            columns.append(Q @ U)
-            strengths.append(s)
-        most = max(len(s) for s in strengths)
-        return columns, np.array([np.pad(s, (0, most - len(s))) for s in strengths])
+            bases.append(Q)
+        columns, strengths = principal([np.moveaxis(T, n, 0).reshape(T.shape[n], -1) for n in range(T.ndim)])
+        return [Q @ U for Q, U in zip(bases, columns, strict=True)], strengths
 
 
 def _even(norm: float, core: Array, modes: int) -> float:

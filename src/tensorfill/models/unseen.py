@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def fill_unseen(

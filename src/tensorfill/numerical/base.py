@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.registry import Registry
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,6 @@ class Binomial(_Logit):
 
     @property
     def t_domain(self) -> Interval:
-        """0..n."""
         return Interval(0.0, float(self.n))
 
     def sample(self, x: Array, rng: np.random.Generator) -> Array:

@@ -136,7 +136,6 @@ class Custom(Extended):
         return complex_step if np.mean(agree) > 0.97 else differences
 
     def mean(self, x: Array) -> Array:
-        """E[t | x]."""
         low, high = self.x_domain.low, self.x_domain.high
         inside = np.clip(x, low, high)
         return self._mean(inside) if self.expected is not None else inside  # type: ignore[attr-defined]  # set by _compile
@@ -157,11 +156,9 @@ class Custom(Extended):
 
     @property
     def savable(self) -> bool:
-        """Only text can be saved."""
         return isinstance(self.loss, str) and (self.expected is None or isinstance(self.expected, str))
 
     def settings(self) -> dict[str, Any]:
-        """The parameters, JSON-able; refused for functions."""
         if not self.savable:
             msg = (
                 f"{self!r} is made of Python functions, which cannot be saved. "
@@ -171,7 +168,6 @@ class Custom(Extended):
         return {"nll": self.loss, "mean": self.expected, "floor": self.floor, "check": False, **self._domains()}
 
     def described(self) -> dict[str, Any]:
-        """Functions by their names."""
         if self.savable:
             return super().described()
         texts = {"nll": _name_of(self.loss), "mean": None if self.expected is None else _name_of(self.expected)}

@@ -24,6 +24,7 @@ ONE = ("log", "log1p", "exp", "sqrt", "abs", "sin", "cos", "tanh", "cosh", "atan
 FUNCTIONS = [*ONE, "min", "max"]
 LARGEST = 2000  # letters of a formula
 MOST = 2000  # operations of a formula and its derivatives together: the losses of the literature take under 50
+BLOCK = 2**15  # entries at a time: what is between two operations stays in the cache, and is little
 KINKS = ("sign", "step")  # what differentiating abs, min and max leaves; the derivative of these is 0 almost everywhere
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -216,7 +217,15 @@ class Tape:
                     values[k] = t if node == "t" else x if node == "x" else node
             return np.broadcast_to(values[root], x.shape)
 
-        return evaluate
+        def by_blocks(t: Array, x: Array) -> Array:
+            if x.size <= BLOCK:
+                return evaluate(t, x)
+            flat_t, flat_x = np.broadcast_to(t, x.shape).ravel(), x.ravel()
+            starts = range(0, x.size, BLOCK)
+            parts = [evaluate(flat_t[k : k + BLOCK], flat_x[k : k + BLOCK]) for k in starts]
+            return np.concatenate(parts).reshape(x.shape)
+
+        return by_blocks
 
 
 def _parse(text: str) -> ast.expr:

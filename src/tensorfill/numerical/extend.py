@@ -62,13 +62,11 @@ class Extended(NumericalPrior):
         def _split(self, t: Array, z: Array) -> tuple[Array, Array]: ...
 
     def has(self, what: str) -> bool:
-        """Does this prior offer the optional method `what`?"""
         if what in ("curv", "split"):
             return callable(getattr(self, "_" + what, None))
         return super().has(what)
 
     def nll(self, t: Array, x: Array) -> Array:
-        """Loss of each entry."""
         z, out = self._inside(x)
         value = self._nll(t, z)
         if out is not None:
@@ -76,7 +74,6 @@ class Extended(NumericalPrior):
         return value
 
     def grad(self, t: Array, x: Array) -> Array:
-        """Derivative d nll / dx of each entry."""
         z, out = self._inside(x)
         slope = self._grad(t, z)
         if out is not None:
@@ -84,7 +81,6 @@ class Extended(NumericalPrior):
         return slope
 
     def nll_and_grad(self, t: Array, x: Array) -> tuple[Array, Array]:
-        """Loss and derivative of each entry."""
         z, out = self._inside(x)
         value, slope = self._nll_and_grad(t, z)
         if out is not None:
@@ -103,7 +99,6 @@ class Extended(NumericalPrior):
         return second
 
     def split(self, t: Array, x: Array) -> tuple[Array, Array]:
-        """Parts >= 0 with grad = positive - negative."""
         z, out = self._inside(x)
         positive, negative = self._split(t, z)
         if out is not None:

@@ -44,7 +44,6 @@ class Ordinal(NumericalPrior):
 
     @property
     def t_domain(self) -> Interval:
-        """first .. first + number of cuts."""
         return Interval(float(self.first), float(self.first + len(self.cuts)), whole=True)
 
     def _ends(self, t: Array, x: Array) -> tuple[Array, Array, Array]:

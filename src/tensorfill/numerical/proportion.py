@@ -79,16 +79,17 @@ class Beta(NumericalPrior):
         return logit(mean)
 
     def sample(self, x: Array, rng: np.random.Generator) -> Array:
-        tiny = np.finfo(np.float64).tiny
-        a, b = (np.maximum(self.phi * part, tiny) for part in self._parts(x.astype(np.float64)))
-        return rng.beta(a, b).astype(x.dtype)
+        return rng.beta(*self._shapes(x)).astype(x.dtype)
 
     def quantile(self, x: Array, q: float) -> Array:
         from scipy.special import betaincinv
 
-        tiny = np.finfo(np.float64).tiny
-        a, b = (np.maximum(self.phi * part, tiny) for part in self._parts(x.astype(np.float64)))
-        return betaincinv(a, b, q).astype(x.dtype)
+        return betaincinv(*self._shapes(x), q).astype(x.dtype)
+
+    def _shapes(self, x: Array) -> tuple[Array, Array]:
+        """m phi and (1 - m) phi in float64, above 0."""
+        m, rest = (np.maximum(self.phi * part, np.finfo(np.float64).tiny) for part in self._parts(x.astype(np.float64)))
+        return m, rest
 
     def fitted(self, t: Array, x: Array | None = None, weights: Array | None = None) -> Self:
         """phi by the variance about the means of the model, or about their own; with data at 0 or 1 the squeeze is half

@@ -23,7 +23,6 @@ class _Parts(NumericalPrior):
     uniform = False
 
     def has(self, what: str) -> bool:
-        """Do all parts offer the optional method `what`?"""
         return all(part.has(what) for part in self._distinct())
 
     def _distinct(self) -> Sequence[NumericalPrior]:
@@ -31,17 +30,14 @@ class _Parts(NumericalPrior):
 
     @property
     def canonical(self) -> bool:  # type: ignore[override]  # a class attribute elsewhere
-        """Is the second derivative the same for every t, everywhere?"""
         return all(part.canonical for part in self._distinct())
 
     @property
     def t_domain(self) -> Interval:
-        """The least interval that holds those of all parts."""
         return _hull([part.t_domain for part in self._distinct()])
 
     @property
     def x_domain(self) -> Interval:
-        """The least interval that holds those of all parts."""
         return _hull([part.x_domain for part in self._distinct()])
 
     @property
@@ -52,48 +48,41 @@ class _Parts(NumericalPrior):
         return (max(p for p, _ in known), max(q for _, q in known)) if len(known) == len(forms) else None
 
     def nll(self, t: Array, x: Array) -> Array:
-        return self._each("nll", x, t, x)
+        return self._each("nll", t, x)
 
     def grad(self, t: Array, x: Array) -> Array:
-        return self._each("grad", x, t, x)
+        return self._each("grad", t, x)
 
     def nll_and_grad(self, t: Array, x: Array) -> tuple[Array, Array]:
-        value, slope = np.empty_like(x), np.empty_like(x)
-        for part, at in self.groups(x.shape):
-            value[at], slope[at] = part.nll_and_grad(t[at], x[at])
-        return value, slope
+        return self._both("nll_and_grad", t, x)
 
     def curv(self, t: Array, x: Array) -> Array:
-        """Second derivative of each entry."""
-        return self._each("curv", x, t, x)
+        return self._each("curv", t, x)
 
     def split(self, t: Array, x: Array) -> tuple[Array, Array]:
-        """Parts >= 0 with grad = positive - negative."""
-        positive, negative = np.empty_like(x), np.empty_like(x)
-        for part, at in self.groups(x.shape):
-            positive[at], negative[at] = part.split(t[at], x[at])
-        return positive, negative
+        return self._both("split", t, x)
 
     def mean(self, x: Array) -> Array:
-        return self._each("mean", x, x)
+        return self._each("mean", x)
 
     def sample(self, x: Array, rng: np.random.Generator) -> Array:
-        out = np.empty_like(x)
-        for part, at in self.groups(x.shape):
-            out[at] = part.sample(x[at], rng)
-        return out
+        return self._each("sample", x, last=(rng,))
 
     def quantile(self, x: Array, q: float) -> Array:
-        out = np.empty_like(x)
-        for part, at in self.groups(x.shape):
-            out[at] = part.quantile(x[at], q)
+        return self._each("quantile", x, last=(q,))
+
+    def _each(self, method: str, *arrays: Array, last: tuple[Any, ...] = ()) -> Array:
+        """What the method of every part answers for its entries of the arrays, and what it is given `last`."""
+        out = np.empty_like(arrays[-1])
+        for part, at in self.groups(out.shape):
+            out[at] = getattr(part, method)(*(a[at] for a in arrays), *last)
         return out
 
-    def _each(self, method: str, like: Array, *arrays: Array) -> Array:
-        out = np.empty_like(like)
-        for part, at in self.groups(like.shape):
-            out[at] = getattr(part, method)(*(a[at] for a in arrays))
-        return out
+    def _both(self, method: str, t: Array, x: Array) -> tuple[Array, Array]:
+        one, other = np.empty_like(x), np.empty_like(x)
+        for part, at in self.groups(x.shape):
+            one[at], other[at] = getattr(part, method)(t[at], x[at])
+        return one, other
 
 
 def _hull(domains: Sequence[Interval]) -> Interval:
@@ -163,7 +152,6 @@ class PerSlice(_Parts):
         return tuple(dict.fromkeys(self.priors))
 
     def check(self, shape: Sequence[int]) -> None:
-        """Refuse a tensor that has not one slice for each prior."""
         if not 0 <= self.mode < len(shape) or shape[self.mode] != len(self.priors):
             msg = (
                 f"a prior per slice must have one prior for each slice of its mode; got {len(self.priors)} for mode "
@@ -178,11 +166,9 @@ class PerSlice(_Parts):
         return [(part, (*before, np.flatnonzero(self._codes == k))) for k, part in enumerate(self._distinct())]  # type: ignore[attr-defined]
 
     def at(self, indices: Array) -> NumericalPrior:
-        """The priors of the entries at the coordinates (k, N)."""
         return PerEntry(self._distinct(), self._codes[indices[:, self.mode]])  # type: ignore[attr-defined]
 
     def fitted_at(self, indices: Array, t: Array, x: Array | None = None, weights: Array | None = None) -> Self:
-        """Estimate the free parameters of the prior of every slice that has data."""
         made = list(self.priors)
         for i in np.unique(indices[:, self.mode]):
             here = indices[:, self.mode] == i
@@ -191,15 +177,12 @@ class PerSlice(_Parts):
 
     @property
     def savable(self) -> bool:
-        """Can all parts be saved?"""
         return all(part.savable for part in self.priors)
 
     def settings(self) -> dict[str, Any]:
-        """The parameters, JSON-able."""
         return {"mode": self.mode, "priors": [{"name": p.name, **p.settings()} for p in self.priors]}
 
     def described(self) -> dict[str, Any]:
-        """Name and parts for people to read."""
         return {"name": self.name, "mode": self.mode, "priors": [p.described() for p in self.priors]}
 
 
@@ -225,7 +208,6 @@ class Rescaled(NumericalPrior):
 
     @property
     def canonical(self) -> bool:  # type: ignore[override]  # a class attribute elsewhere
-        """As the other."""
         return self.prior.canonical
 
     def has(self, what: str) -> bool:
@@ -234,13 +216,11 @@ class Rescaled(NumericalPrior):
 
     @property
     def t_domain(self) -> Interval:
-        """That of the other, in the unit of the data."""
         own = self.prior.t_domain
         return dataclasses.replace(own, low=self._back(own.low), high=self._back(own.high), whole=False)
 
     @property
     def x_domain(self) -> Interval:
-        """That of the other."""
         return self.prior.x_domain
 
     def _unit(self, t: Array) -> Array:
@@ -259,7 +239,6 @@ class Rescaled(NumericalPrior):
         return self.prior.nll_and_grad(self._unit(t), x)
 
     def curv(self, t: Array, x: Array) -> Array:
-        """Second derivative of each entry."""
         return self.prior.curv(self._unit(t), x)
 
     def mean(self, x: Array) -> Array:
@@ -285,10 +264,8 @@ class Rescaled(NumericalPrior):
 
     @property
     def savable(self) -> bool:
-        """Can the other be saved?"""
         return self.prior.savable
 
     def settings(self) -> dict[str, Any]:
-        """The parameters, JSON-able."""
         other = {"name": self.prior.name, **self.prior.settings()}
         return {"prior": other, "shift": self.shift, "scale": self.scale}

@@ -95,7 +95,6 @@ class TruncatedNormal(NumericalPrior):
 
     @property
     def t_domain(self) -> Interval:
-        """low .. high."""
         return Interval(self.low, self.high)
 
     def _ends(self, x: Array) -> tuple[Array, Array, Array]:

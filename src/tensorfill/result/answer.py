@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.units import Units
 from tensorfill.models import CP, Model
@@ -16,8 +15,7 @@ from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior, make_prior
 from tensorfill.result.packing import KINDS, Answer, Draws, Packed, PriorNeeded, unpack
 from tensorfill.result.transformed import InUnits, Refolded
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +50,6 @@ class Factors:
             msg = "this run had a Custom prior made of functions, which cannot be saved; give it to load: prior=..."
             raise PriorNeeded(msg)
         units = None if meta["units"] is None else Units.from_settings(meta["units"])
-        if "model" not in meta:  # format 2 knew CP alone
-            return Factors(CP([arrays[f"A{n}"] for n in range(meta["modes"])]), prior, units)
         return Factors(unpack_model(arrays, meta), prior, units)
 
 
@@ -149,8 +145,7 @@ class Blend:
             mine = {name.split("/", 1)[1]: a for name, a in arrays.items() if name.startswith(f"{k}/")}
             parts.append(unpack(mine, own, prior))
         low, high = (np.inf * sign if end is None else end for sign, end in zip((-1, 1), meta["ends"], strict=True))
-        rows = arrays.get("rows", arrays.get("kinds"))  # as files of format 3 call them
-        return Blend(tuple(parts), arrays["weights"], rows, low, high)
+        return Blend(tuple(parts), arrays["weights"], arrays.get("rows"), low, high)
 
 
 def in_units(answer: Answer, units: Units) -> Answer:

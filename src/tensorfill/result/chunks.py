@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.io.formats.output import naming, replacing_path
 from tensorfill.io.optional import attempt_import
 from tensorfill.models import CP
 from tensorfill.result.answer import Factors
 from tensorfill.result.packing import Answer
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 CHUNK = 2**22  # entries of a chunk, about, if `chunks` is not given
 

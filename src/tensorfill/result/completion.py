@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tensorfill.data.columns import ColumnFacts
 from tensorfill.data.facts import Facts, kind_of_numbers
@@ -30,8 +30,7 @@ from tensorfill.result.record import Bars, ColumnError, History, LeaderboardRow,
 from tensorfill.result.rows import RowModel, extend
 from tensorfill.result.top import Top, top
 from tensorfill.result.transformed import Refolded, unfold
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 AT_ONCE = 2**20  # coordinates that `at` serves at a time: each needs a row of every factor in memory
 
@@ -292,7 +291,7 @@ class Completion(Exports):
     # --- disk ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write to `path` (npz, no pickle), replacing what is there in one move."""
+        """Write to `path` (npz, no pickle), replacing in one move a run that was saved there."""
         save(self, path)
 
     @staticmethod

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import Sample
 from tensorfill.data.columns import ColumnFacts
@@ -26,25 +25,25 @@ from tensorfill.data.sources import (
     root,
 )
 from tensorfill.data.units import Units
-from tensorfill.io.atomic import check_path, replacing
+from tensorfill.io.atomic import check_path, refuse_foreign, refuse_obstacle, replacing
 from tensorfill.io.encoding import TableEncoder
 from tensorfill.io.formats.arrays import read_archive
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.result.packing import PriorNeeded, unpack
 from tensorfill.result.record import Bars, ColumnError, History, LeaderboardRow, Row, Status
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
-FORMAT = 4  # of the files written; raised when what is in them changes
-READS = (2, 3, 4)  # 2 knew CP models alone; until 3 the weights of a blend were for kinds of gaps alone
+FORMAT = 4  # of the files; raised when what is in them changes
 
 
 def save(done: Completion, path: str | Path) -> None:
     """Write `done` to `path`."""
-    check_path(path)
+    refuse_obstacle(path)
+    refuse_foreign(path, "saved run")
     obs = done.observations
     arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
     if obs.weights is not None:
@@ -98,8 +97,8 @@ def load(kind: type[Completion], path: str | Path, prior: NumericalPrior | None)
         try:
             arrays, _ = read_archive(raw)
             meta = json.loads(arrays["meta"].tobytes())
-            if meta.get("format") not in READS:
-                msg = f"it is of format {meta.get('format')}, and this version reads {' and '.join(map(str, READS))}"
+            if meta.get("format") != FORMAT:
+                msg = f"it is of format {meta.get('format')}, and this version reads {FORMAT}"
                 raise ValueError(msg)
             done = kind(**_fields(arrays, meta, prior))
             _try_out(done)
@@ -119,8 +118,8 @@ def _fields(arrays: dict[str, Array], meta: dict[str, Any], prior: NumericalPrio
     return dict(
         observations=_observations(arrays, meta),
         method=str(meta["method"]),
-        by_column=tuple(ColumnError(**column) for column in meta.get("by_column", ())),
-        columns=tuple(ColumnFacts(**column) for column in meta.get("columns", ())),
+        by_column=tuple(ColumnError(**column) for column in meta["by_column"]),
+        columns=tuple(ColumnFacts(**column) for column in meta["columns"]),
         status=Status[meta["status"]],
         history=History(tuple(Row(int(r[0]), *map(float, r[1:])) for r in arrays["history"])),
         answer=unpack(own, meta["answer"], prior),
@@ -173,25 +172,25 @@ def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observation
         if at is not None and (at.shape != (length,) or at.dtype.kind != "f" or not np.isfinite(at).all()):
             msg = f"its positions are not {length} numbers"
             raise ValueError(msg)
-    if meta.get("whole") is not None:
+    if meta["whole"] is not None:
         counts = tuple(arrays[f"counts/{n}"] for n in range(len(shape)))
         labels = {d: _unpack_labels(arrays[f"labels/{d}"]) for d in dims if f"labels/{d}" in arrays}
         return Sample(shape, indices, values, weights, dims, None, positions, int(meta["whole"]), counts, labels)
     obs = Observations(shape, indices, values, weights, dims, positions=positions)
-    if meta.get("table") is not None:
+    if meta["table"] is not None:
         from pandas import DataFrame
 
         table = meta["table"]
         source = ArraySource(obs.dense(fill=0.0), obs.mask)
         frame = DataFrame(columns=table["columns"])
         return replace(obs, source=SavedSource(frame, TableEncoder.from_settings(table["encoder"]), source))
-    if "given" not in arrays and not meta.get("line"):
+    if "given" not in arrays and not meta["line"]:
         return obs
     given = arrays.get("given", obs.values)
     array = np.zeros(obs.shape, dtype=given.dtype)
     array[obs.mask] = given
     source = ArraySource(array, obs.mask)
-    return replace(obs, source=LineSource(source, first_column) if meta.get("line") else source)
+    return replace(obs, source=LineSource(source, first_column) if meta["line"] else source)
 
 
 def _table(source: Any) -> dict[str, Any] | None:

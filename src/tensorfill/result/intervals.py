@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.result.answer import draws_of
 from tensorfill.result.record import Status, limits
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 LEVEL = 0.9  # of the intervals that a posterior gives by itself
 

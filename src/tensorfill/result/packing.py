@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.numerical.base import NumericalPrior
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Packed = tuple[dict[str, Array], dict[str, Any]]
 KINDS: dict[str, Any] = {}  # {kind: the class of such answers}; each module of answers adds its own
 

@@ -7,17 +7,41 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.units import Units
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.result.packing import KINDS, Answer, Draws, Packed, unpack
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
+
+class _Translated:
+    """An answer made of an `inner` one: coordinates are translated, then asked for, and the numbers brought back."""
+
+    inner: Answer
+
+    def _there(self, indices: Array) -> Array:
+        """The coordinates (k, N) as those of the inner answer."""
+        return indices
+
+    def _back(self, x: Array, indices: Array) -> Array:
+        """Numbers of the inner answer at coordinates (k, N), (k,) or (m, k), in the unit of the data."""
+        return x
+
+    def at(self, indices: Array) -> Array:
+        return self._back(self.inner.at(self._there(indices)), indices)
+
+    def std_at(self, indices: Array) -> Array:
+        return cast("Draws", self.inner).std_at(self._there(indices))
+
+    def quantile_at(self, indices: Array, q: Any) -> Array:
+        return self._back(cast("Draws", self.inner).quantile_at(self._there(indices), q), indices)
+
+    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
+        return self._back(cast("Draws", self.inner).sample(m, rng, self._there(indices)), indices)
 
 
 @dataclass(frozen=True, eq=False)
-class InUnits:
+class InUnits(_Translated):
     """An answer for data in other units, of which each slice may have a domain of its own.
 
     Attributes
@@ -36,22 +60,13 @@ class InUnits:
     low: Array | None = None
     high: Array | None = None
 
-    def at(self, indices: Array) -> Array:
-        return self._back(self.inner.at(self._there(indices)), indices)
-
     def full(self) -> Array:
         X = self.inner.full()
         X = X if self.index is None else np.take(X, self.index, axis=self.units.mode)
         return np.clip(self.units.inverse_transform(X), *self.ends(X.ndim))
 
     def std_at(self, indices: Array) -> Array:
-        return self.units.scale[indices[:, self.units.mode]] * cast("Draws", self.inner).std_at(self._there(indices))
-
-    def quantile_at(self, indices: Array, q: Any) -> Array:
-        return self._back(cast("Draws", self.inner).quantile_at(self._there(indices), q), indices)
-
-    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        return self._back(cast("Draws", self.inner).sample(m, rng, self._there(indices)), indices)
+        return self.units.scale[indices[:, self.units.mode]] * super().std_at(indices)
 
     def ends(self, ndim: int) -> tuple[Array, Array]:
         """(low, high) of every slice, to be broadcast to the shape of data of `ndim` modes."""
@@ -62,7 +77,6 @@ class InUnits:
         )
 
     def _there(self, indices: Array) -> Array:
-        """The coordinates (k, N) as those of the inner answer."""
         if self.index is None:
             return indices
         there, n = np.array(indices), self.units.mode
@@ -70,7 +84,6 @@ class InUnits:
         return there
 
     def _back(self, x: Array, indices: Array) -> Array:
-        """Numbers of the inner answer at coordinates (k, N), (k,) or (m, k), in the unit of the data."""
         i = indices[:, self.units.mode]
         low, high = (-np.inf if self.low is None else self.low[i], np.inf if self.high is None else self.high[i])
         return np.clip(self.units.inverse_transform_at(x, indices), low, high)
@@ -87,30 +100,8 @@ class InUnits:
         return InUnits(unpack(arrays, meta["inner"], prior), Units.from_settings(meta["units"]), **own)
 
 
-class _Elsewhere:
-    """An answer whose `inner` one is for the same data in another shape: coordinates are translated, then asked for."""
-
-    inner: Answer
-
-    def _there(self, indices: Array) -> Array:
-        """The coordinates (k, N) as those of the inner answer."""
-        raise NotImplementedError
-
-    def at(self, indices: Array) -> Array:
-        return self.inner.at(self._there(indices))
-
-    def std_at(self, indices: Array) -> Array:
-        return cast("Draws", self.inner).std_at(self._there(indices))
-
-    def quantile_at(self, indices: Array, q: Any) -> Array:
-        return cast("Draws", self.inner).quantile_at(self._there(indices), q)
-
-    def sample(self, m: int, rng: np.random.Generator, indices: Array) -> Array:
-        return cast("Draws", self.inner).sample(m, rng, self._there(indices))
-
-
 @dataclass(frozen=True, eq=False)
-class Refolded(_Elsewhere):
+class Refolded(_Translated):
     """An answer for the same data with one mode folded, by a period or the calendar: index i along `mode` became
     codes[i].
     """
@@ -134,10 +125,7 @@ class Refolded(_Elsewhere):
 
     @staticmethod
     def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Refolded:
-        codes = arrays.get("refolded")
-        if codes is None:  # a run saved when periods had a kind of their own
-            codes = np.column_stack(np.divmod(np.arange(meta["length"]), meta["period"]))
-        return Refolded(unpack(arrays, meta["inner"], prior), int(meta["mode"]), codes)
+        return Refolded(unpack(arrays, meta["inner"], prior), int(meta["mode"]), arrays["refolded"])
 
 
 def unfold(X: Array, mode: int, codes: Array) -> Array:
@@ -147,4 +135,3 @@ def unfold(X: Array, mode: int, codes: Array) -> Array:
 
 for kind in (InUnits, Refolded):
     KINDS[kind.kind] = kind
-KINDS["folded"] = Refolded  # as older files call it

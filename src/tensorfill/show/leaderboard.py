@@ -75,7 +75,7 @@ def not_tried(done: Completion) -> list[tuple[list[str], str]]:
 
 
 def _error(row: LeaderboardRow) -> str:
-    return f"{row.error:.3g} ± {row.standard_error:.1g}"
+    return f"{row.error:.3g} ± {float(f'{row.standard_error:.1g}'):g}"
 
 
 def _share(weight: float) -> str:

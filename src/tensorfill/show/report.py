@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.io.atomic import replacing
+from tensorfill.io.atomic import refuse_foreign, refuse_obstacle, replacing
 from tensorfill.show import html, plots, summary, view
 from tensorfill.show.card import png_uri
 from tensorfill.show.convergence import convergence
@@ -49,6 +49,8 @@ def write_report(
     labels : {dimension name: labels along it}, instead of those that the data carry
     notes : sentences to show beside the result
     """
+    refuse_obstacle(path)
+    refuse_foreign(path, "report")
     known = None if truth is None else view.truth_of(done, truth)
     marks = labels_of(done.observations, labels)
     text = page(done, command=command, truth=known, title=title, labels=marks, notes=notes)
@@ -87,13 +89,14 @@ def page(
 
 def explained(done: Completion, labels: Labels) -> list[tuple[str, ...]]:
     """(heading, pieces of HTML) of each part that explains the answer."""
-    return [
-        *([("Leaderboard", *_tried(done))] if done.tried else []),
-        *([("About the data", *_facts(done))] if done.facts is not None else []),
+    parts = [
+        ("Leaderboard", *(_tried(done) if done.tried else [])),
+        ("About the data", *(_facts(done) if done.facts is not None else [])),
         ("How the run went", *_history(done)),
-        *([("Factors along each mode", *_factors(done, labels))] if done.factors is not None else []),
+        ("Factors along each mode", *(_factors(done, labels) if done.factors is not None else [])),
         ("Least certain entries", *_sure(done, labels)),
     ]
+    return [part for part in parts if len(part) > 1]
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
@@ -182,10 +185,6 @@ def _history(done: Completion) -> list[str]:
     out = [html.chart(plots.plot_history, done)] if plots.curves(done) else []
     if (draws := convergence(done)) is not None:
         out.append(html.p(f"Draws from the posterior: {draws.words}. {draws.doubt}".strip()))
-    if done.quality:
-        out.append(html.p(f"The model that was kept: {done.quality}."))
-    else:
-        out.append(html.p("No entries were held out in this run: all of them went into the model.", "soft"))
     return out
 
 
@@ -202,8 +201,8 @@ def _factors(done: Completion, labels: Labels) -> list[str]:
 
 def _sure(done: Completion, labels: Labels) -> list[str]:
     found = summary.spread(done)
-    if isinstance(found, str):
-        return [html.p(found, "soft")]
+    if found is None:
+        return []
     dims = done.observations.dims
     head = "".join(f"<th>{escape(d)}</th>" for d in dims) + "<th>filled in</th><th>90 % of such entries</th>"
     rows = ""
@@ -264,10 +263,10 @@ def _tried(done: Completion) -> list[str]:
     out = [
         html.p(f"Why this answer: {reason}.") if (reason := why(done)) else "",
         html.p(
-            "Every method was fitted without some of the known entries and judged by them, best first. Half of the "
-            "judgement is the error in the unit of the data, half the error in standard deviations of each slice. A "
-            "method that was dropped saw fewer hidden entries: compare its error only with others that were dropped. "
-            "The answer is then fitted to all known entries.",
+            "Every method was fitted without some of the known entries and then had to predict them. Best first: half "
+            "by the error in the unit of the data, half by the error in standard deviations of each slice. A method "
+            "that was dropped early was tested on fewer entries: compare it only with others that were dropped. Last, "
+            "the members of the answer were fitted to all known entries.",
             "soft",
         ),
         f'<div class="scroll"><table>{head}{rows}</table></div>',

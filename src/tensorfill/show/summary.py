@@ -284,13 +284,11 @@ def interval(done: Completion, where: Array) -> tuple[Array, Array]:
     return np.clip(low, *ends).astype(np.float64), np.clip(high, *ends).astype(np.float64)
 
 
-def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str:
-    """Where single entries scatter most; or a sentence saying why that is not known."""
+def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | None:
+    """Where single entries scatter most; None where that is not known, or nothing was missing."""
     where = _filled(done, most)
-    if not len(where):
-        return "Nothing was missing."
-    if done.bars is None and (why := _no_spread(done)):
-        return why
+    if not len(where) or (done.bars is None and not _knows_spread(done)):
+        return None
     low, high = interval(done, where)
     width = high - low
     widest = np.argsort(-width, kind="stable")[:count]
@@ -306,17 +304,12 @@ def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | str
     )
 
 
-def _no_spread(done: Completion) -> str:
-    """Why a run without error bars says nothing about the spread; empty if it does."""
+def _knows_spread(done: Completion) -> bool:
+    """Does the answer itself say how far single entries scatter, by draws or by a prior with a scale of its own?"""
     if draws_of(done.answer) is not None:
-        return ""
-    if done.prior is None or done.factors is None:
-        return f"Method {done.method} gives numbers without a distribution, so nothing is said about their uncertainty."
-    if done.prior.location:  # its scale is that of the data, not of what the model leaves
-        return "Ask for error bars (error_bars=0.9) to see how far off single entries may be, and which most."
-    if not done.prior.has("quantile"):
-        return f"The prior {done.prior.name} has no quantiles, so nothing is said about the uncertainty."
-    return ""
+        return True
+    prior = None if done.factors is None else done.prior
+    return prior is not None and not prior.location and prior.has("quantile")
 
 
 def _coverage(done: Completion, most: int) -> float:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.models.init import unit
+from tensorfill.problem import Problem
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.lbfgsb import bounds_only
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # A schedule that ends while one more step, of this length in units of a typical factor entry, would gain this share of
 # the objective ended too early. Set on five priors and 30 to 2000 steps: above it the minimum was 3 to 90 % lower, at a

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.interelement.base import InterElementPrior
+from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand
 from tensorfill.solvers.entries import interleave
 from tensorfill.solvers.newton import damp_rows
 from tensorfill.solvers.rows import Rows, not_matrix, rows_of, too_large
 from tensorfill.solvers.rowsystems import factorise, model_value
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 PATIENCE = 10  # times `inner` that a step may take until it lowers the model
 
@@ -85,7 +81,7 @@ class ADMM(Solver):
             step = damp_rows(problem, rows, n, A[n], along[n], x, dx, rest)
             A[n] = np.where(step[:, None] == 1, new, A[n] + step[:, None] * along[n])  # whole steps keep exact zeros
             x = x + step[problem.observations.indices[:, n]] * dx
-        factors = [a.astype(problem.dtype) for a in rows.balanced(A, _norms(problem, A))]
+        factors = [a.astype(problem.dtype) for a in rows.balance(A, _norms(problem, A))]
         value = rows.objective(problem, factors)
         if not value <= state.value:  # rounding at the very bottom: stay
             factors, value = state.factors, state.value

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.solvers.rowsystems import RowCoupling
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def balance(ties: Sequence[RowCoupling], factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
@@ -24,7 +21,7 @@ def balance(ties: Sequence[RowCoupling], factors: Sequence[Array], norms: Array 
     if not may_rescale(ties):
         return list(factors)
     q = np.array([0.5 * np.einsum("ir,ir->r", A, t.Q @ A) for A, t in zip(factors, ties, strict=True)])
-    scale = even_scales(q, np.zeros_like(q) if norms is None else norms)
+    scale = balance_scales(q, np.zeros_like(q) if norms is None else norms)
     return [A * y for A, y in zip(factors, scale, strict=True)]
 
 
@@ -33,7 +30,7 @@ def may_rescale(ties: Sequence[RowCoupling]) -> bool:
     return all(not np.isfinite(end) or end == 0 for t in ties for end in (t.low, t.high))
 
 
-def even_scales(q: Array, p: Array) -> Array:
+def balance_scales(q: Array, p: Array) -> Array:
     """y (N, R), of product 1 in each column, with 2 q y^2 + p y alike; 1 in columns where both are 0 somewhere."""
     at_one = 2 * q + p
     good = (at_one > 0).all(axis=0) & np.isfinite(at_one).all(axis=0)

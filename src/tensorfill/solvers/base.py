@@ -13,25 +13,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.problem import Problem
 from tensorfill.registry import Registry, Settings
 from tensorfill.result.record import Status
+from tensorfill.typing import Array
 
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
 SEARCH = 0.25  # share of a time limit for a search before the first iteration, such as that for a step size
 _searched: ContextVar[float] = ContextVar("searched", default=math.inf)
 
 
 @contextmanager
-def beginning(seconds: float | None) -> Iterator[None]:
-    """Context in which the first state of a run with this time limit is made; `searched_enough` asks about it."""
+def time_for_search(seconds: float | None) -> Iterator[None]:
+    """Context in which the first state of a run with this time limit is made; `search_time_is_up` asks about it."""
     token = _searched.set(math.inf if seconds is None else time.monotonic() + SEARCH * seconds)
     try:
         yield
@@ -39,7 +36,7 @@ def beginning(seconds: float | None) -> Iterator[None]:
         _searched.reset(token)
 
 
-def searched_enough() -> bool:
+def search_time_is_up() -> bool:
     """Is the time for a search before the first iteration up? Never, where there is no time limit."""
     return time.monotonic() >= _searched.get()
 

@@ -13,18 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import Block
 from tensorfill.blocks.base import Sized, cut_rows
+from tensorfill.kernels.loops import conjugate, gibbs, newton
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.curvature import curvature
 from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.entries import SLAB
-from tensorfill.solvers.rowsystems import RowTerms, load_loops, solve_apart
+from tensorfill.solvers.rowsystems import RowTerms, solve_apart
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 PIECE = 2**15  # observations at a time: what is computed of them stays in a core's cache
 # Share of the rank below which a row's observations are so few that a system of their number is cheaper than one of the
@@ -154,13 +153,13 @@ class BlockPiece:
     def predict(self, F: Array, places: Array) -> Array:
         """The model with stacked factors F (sum of I_n, R) at rows `places` (n, N) of the stack: (n,)."""
         x = np.empty(len(places))
-        loops().predict(F, places, x)
+        gibbs.predict(F, places, x)
         return x
 
     def systems(self, a: int, b: int, G: Array, h: Array) -> None:
         """Normal equations of rows a ... b."""
         starts, _, others, z, c = self._open_rows(a, b)
-        loops().systems(self.F, self.nothing, others, np.arange(len(z), dtype=np.int32), starts, z, c, G, h)
+        gibbs.systems(self.F, self.nothing, others, np.arange(len(z), dtype=np.int32), starts, z, c, G, h)
 
     def _open_rows(self, a: int, b: int) -> tuple[Array, Array, Array, Array, Array]:
         """Of the observations of rows a ... b: where each row's begin, places, those of the other modes, z and c."""
@@ -176,10 +175,10 @@ class BlockPiece:
         starts, places, others, z, c = self._open_rows(a, b)
         q, A, counts = self.own.q[rows], self.own.A[rows], np.diff(starts)
         apart = Apart(q, self.rule.low, self.rule.high)
-        exact = not apart.bounded and not by_steps(R, apart)
+        exact = not apart.bounded and not takes_steps(R, apart)
         few = counts < FEW * R if exact else np.zeros(b - a, dtype=bool)
         if few.any():
-            load_loops().few_rows(self.F, others, starts, z, c, q, A, np.flatnonzero(few), out[rows])
+            newton.few_rows(self.F, others, starts, z, c, q, A, np.flatnonzero(few), out[rows])
             rest = np.repeat(~few, counts)
             others, z, c, q, A, counts = others[rest], z[rest], c[rest], q[~few], A[~few], counts[~few]
         if len(q):
@@ -191,11 +190,11 @@ class BlockPiece:
         """New rows in place of A: those of least model value, or a few steps nearer."""
         new, R = np.empty(A.shape), A.shape[1]
         apart = Apart(q, self.rule.low, self.rule.high)
-        if by_steps(R, apart) and np.diff(starts).max() <= PIECE:
-            conjugate().rows_by_steps(self.F, others, starts, z, c, q, A, STEPS, new)
+        if takes_steps(R, apart) and np.diff(starts).max() <= PIECE:
+            conjugate.rows_by_steps(self.F, others, starts, z, c, q, A, STEPS, new)
             return new
         G, h = np.empty((len(q), R, R)), np.empty((len(q), R))
-        loops().systems(self.F, self.nothing, others, np.arange(len(z), dtype=np.int32), starts, z, c, G, h)
+        gibbs.systems(self.F, self.nothing, others, np.arange(len(z), dtype=np.int32), starts, z, c, G, h)
         solve_rows(apart, G, h, slice(None), A, new, 1)
         return new
 
@@ -236,7 +235,7 @@ def _stack(factors: Sequence[Array | None], own: Array) -> Array:
     return np.concatenate([own if A is None else A for A in factors])
 
 
-def by_steps(R: int, ties: RowTerms) -> bool:
+def takes_steps(R: int, ties: RowTerms) -> bool:
     """Are rows of this rank moved towards their minimum by a few steps, instead of solved for exactly?"""
     return STEPS > 0 and R >= STEPS_FROM and not ties.bounded
 
@@ -245,26 +244,12 @@ def solve_rows(ties: RowTerms, G: Array, h: Array, part: slice, A: Array, out: A
     """Solve for the rows `part` of `out` (I, R), in place, from A (I, R). Normal equations of these rows alone:
     G (rows, R, R) and h (rows, R).
     """
-    if not by_steps(A.shape[1], ties):
+    if not takes_steps(A.shape[1], ties):
         solve_apart(ties, G, h, part, A, out, threads)
         return
     q, A, out = ties.diagonal[part], A[part], out[part]
 
     def work(a: int, b: int) -> None:
-        conjugate().systems_by_steps(G[a:b], h[a:b], q[a:b], A[a:b], STEPS, out[a:b])
+        conjugate.systems_by_steps(G[a:b], h[a:b], q[a:b], A[a:b], STEPS, out[a:b])
 
     in_threads(work, [len(G) * t // threads for t in range(threads + 1)])
-
-
-def loops() -> Any:
-    """The compiled loops; Numba is imported here, on first use."""
-    from tensorfill.kernels import _gibbs
-
-    return _gibbs
-
-
-def conjugate() -> Any:
-    """The same for conjugate gradients."""
-    from tensorfill.kernels import _conjugate
-
-    return _conjugate

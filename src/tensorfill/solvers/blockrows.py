@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.balance import balance
 from tensorfill.solvers.blockpiece import Owned, Rule, solve_block
 from tensorfill.solvers.damping import SHRINK, TRIES
 from tensorfill.solvers.rowsystems import RowCoupling, solve_tied
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

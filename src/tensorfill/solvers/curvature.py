@@ -12,18 +12,12 @@ with t = 0). Three that are positive instead, each right where the second deriva
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.numerical.base import NumericalPrior
+from tensorfill.problem import Problem
 from tensorfill.solvers.threads import in_threads
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 FLAT = 1e-9  # least curvature of an entry, as a share of the mean curvature
 KINK = 1e-3  # residuals below this share of 1/|grad| are on the kink of a loss that has one

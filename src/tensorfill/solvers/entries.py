@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
+from tensorfill.kernels.loops import gibbs
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 SLAB = 2**21  # doubles of normal equations held at once, where rows are drawn one by one
 WORTH = 2**19  # multiplications that pay for a second thread
@@ -62,10 +60,9 @@ class Entries:
     def predict(self, F: Array) -> Array:
         """The model at the observations, (nnz,); F (sum of I_n, C)."""
         x = np.empty(self.nnz)
-        loops = _loops()
 
         def work(a: int, b: int) -> None:
-            loops.predict(F, self.rows[a:b], x[a:b])
+            gibbs.predict(F, self.rows[a:b], x[a:b])
 
         count = self._count(F.shape[1])
         in_threads(work, [self.nnz * t // count for t in range(count + 1)])
@@ -73,12 +70,12 @@ class Entries:
 
     def systems(self, free: Array, fixed: Array, n: int, z: Array, w: Array, part: slice) -> tuple[Array, Array]:
         """Normal equations of some rows of mode n: G (rows, K, K), lower triangles, and h (rows, K)."""
-        loops, mode, K = _loops(), self.modes[n], free.shape[1]
+        mode, K = self.modes[n], free.shape[1]
         starts = mode.starts[part.start : part.stop + 1]
         G, h = np.empty((len(starts) - 1, K, K)), np.empty((len(starts) - 1, K))
 
         def work(a: int, b: int) -> None:
-            loops.systems(free, fixed, mode.others, mode.order, starts[a : b + 1], z, w, G[a:b], h[a:b])
+            gibbs.systems(free, fixed, mode.others, mode.order, starts[a : b + 1], z, w, G[a:b], h[a:b])
 
         in_threads(work, row_shares(starts, self._count(K * K)))
         return G, h
@@ -110,10 +107,3 @@ def entries(obs: Observations, threads: int | None = None) -> Entries:
         others[n], order[n] = np.delete(rows, n, axis=1)[place], place
     threads = available_threads() if threads is None else threads
     return Entries(obs.shape, rows, others, order, np.concatenate(starts).astype(np.int64), threads)
-
-
-def _loops() -> Any:
-    """The compiled loops; Numba is imported here, on first use."""
-    from tensorfill.kernels import _gibbs
-
-    return _gibbs

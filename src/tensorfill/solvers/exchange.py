@@ -9,21 +9,16 @@ Those that would lower a quadratic model of the objective by more than the weake
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.kernels.loops import gibbs, newton
+from tensorfill.problem import Problem
 from tensorfill.solvers.curvature import expand
 from tensorfill.solvers.entries import SLAB
 from tensorfill.solvers.rows import Rows
-from tensorfill.solvers.rowsystems import load_loops
 from tensorfill.solvers.threads import in_threads
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # On the yes/no tables of `bench solvers`, seeds 0 to 4: five sweeps of growth instead of eight are slower to the same
 # loss, half as many trials are about as good, and so are trials aimed at where an unfolding varies most. Longer growth
@@ -87,14 +82,12 @@ def _penalty(rows: Rows, factors: Sequence[Array]) -> Array:
 
 def _sums(rows: Rows, factors: Sequence[Array], pull: Array, c: Array) -> tuple[Array, Array]:
     """sum c k k' (R, R) and sum pull k (R,) over the observations, k (R,) the components there."""
-    from tensorfill.kernels import _gibbs
-
     n, R = int(np.argmin(rows.entries.shape)), factors[0].shape[1]
     F, z, slab = np.concatenate(factors), pull / c, max(1, SLAB // R**2)
     Q, h = np.zeros((R, R)), np.zeros(R)
     for start in range(0, len(factors[n]), slab):
         part = slice(start, min(start + slab, len(factors[n])))
-        _gibbs.shares(*rows.systems(F, n, z, c, part), factors[n][part], Q, h)
+        gibbs.shares(*rows.systems(F, n, z, c, part), factors[n][part], Q, h)
     return np.tril(Q) + np.tril(Q, -1).T, h
 
 
@@ -104,17 +97,17 @@ def _grow(rows: Rows, trials: Sequence[Array], pull: Array, c: Array) -> list[Ar
     for _ in range(GROWTH):
         for n in sorted(range(len(out)), key=lambda n: -len(out[n])):
             out[n] = _alone(rows, out, n, pull, c)
-        out = rows.balanced(out)
+        out = rows.balance(out)
     return out
 
 
 def _alone(rows: Rows, trials: Sequence[Array], n: int, pull: Array, c: Array) -> Array:
     """Every trial at its minimum along mode n, all other trials left out."""
-    mode, F, q, loops = rows.entries.modes[n], np.concatenate(trials), rows.ties[n].diagonal, load_loops()
+    mode, F, q = rows.entries.modes[n], np.concatenate(trials), rows.ties[n].diagonal
     out = np.empty(trials[n].shape)
 
     def work(a: int, b: int) -> None:
-        loops.lone_rows(F, mode.others, mode.order, mode.starts[a : b + 1], pull, c, q[a:b], out[a:b])
+        newton.lone_rows(F, mode.others, mode.order, mode.starts[a : b + 1], pull, c, q[a:b], out[a:b])
 
     in_threads(work, rows.shares(n))
     return out

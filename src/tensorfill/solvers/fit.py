@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.models.init import INITS, initial_factors
@@ -21,8 +20,7 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State
 from tensorfill.solvers.loop import Callback, Outcome, Stopping, run
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 RESTARTS = 2  # further starts if the only one ended worse than the mean of the data
 ASTRAY = 3.0  # a fit whose error is more than this many times the spread of the data had a bad start

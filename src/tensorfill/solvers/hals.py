@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.kernels.loops import newton
 from tensorfill.numerical.continuous import Normal
+from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.rows import Rows, not_least_squares, rows_of
-from tensorfill.solvers.rowsystems import load_loops
 from tensorfill.solvers.threads import in_threads
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @SOLVERS.register("hals")
@@ -49,7 +45,7 @@ class HALS(Solver):
         w /= problem.prior.sigma**2
         for n in range(len(problem.shape)):
             self._mode(rows, F, n, w, e)
-        swept = rows.balanced([F[rows.entries.part(n)] for n in range(len(problem.shape))])
+        swept = rows.balance([F[rows.entries.part(n)] for n in range(len(problem.shape))])
         new = [A.astype(problem.dtype) for A in swept]
         value = rows.objective(problem, new)
         if not value <= state.value:  # rounding at the very bottom: stay
@@ -59,12 +55,12 @@ class HALS(Solver):
     @staticmethod
     def _mode(rows: Rows, F: Array, n: int, w: Array, e: Array) -> None:
         """One mode's rows of F, and the residuals e, in place."""
-        mode, ties, loops = rows.entries.modes[n], rows.ties[n], load_loops()
+        mode, ties = rows.entries.modes[n], rows.ties[n]
         A, Q = F[rows.entries.part(n)], ties.Q
 
         def work(a: int, b: int) -> None:
             bounds = (ties.low, ties.high)
             starts = mode.starts[a : b + 1]
-            loops.hals_rows(F, mode.others, mode.order, starts, w, e, Q.indptr, Q.indices, Q.data, bounds, a, A)
+            newton.hals_rows(F, mode.others, mode.order, starts, w, e, Q.indptr, Q.indices, Q.data, bounds, a, A)
 
         in_threads(work, rows.shares(n) if ties.apart else [0, len(A)])  # tied rows see each other: in order

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.models.init import unit
+from tensorfill.problem import Problem
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 FIRST_STEP = 0.1  # length of the first step, in units of a typical factor entry
 SHRINK, TRIES = 0.03, 4  # factor on the first step if a burst does not lower the objective, and how often it is tried

@@ -12,7 +12,7 @@ import numpy as np
 from tensorfill.io.checkpoint import Checkpoint
 from tensorfill.registry import Settings
 from tensorfill.result.record import History, Row, Status
-from tensorfill.solvers.base import OutOfTime, Procedure, State, beginning, deadline
+from tensorfill.solvers.base import OutOfTime, Procedure, State, deadline, time_for_search
 from tensorfill.solvers.checkpoint import Memory, load, save
 
 # (state, history) -> True to stop. Called after every iteration, also after the start (iteration 0).
@@ -92,7 +92,7 @@ def run(
     ended = status  # kept, as a callback or Ctrl-C may change `status`; a resume must know how the run itself ended
     try:
         if memory is None:
-            with beginning(stopping.seconds):
+            with time_for_search(stopping.seconds):
                 memory = _first(procedure, rng, clock)
             status = _tell(callback, memory)
         while status is None:

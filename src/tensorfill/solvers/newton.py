@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.partitioned import Partitioned
+from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand, losses
 from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.entries import interleave
 from tensorfill.solvers.exchange import exchange_components, may_exchange
 from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # share of `extrapolate` used after the first sweep, which leads far; by the tables of `bench solvers`, seeds 0 to 3
 FIRST = 0.15
@@ -145,11 +141,30 @@ class Sweeps:
 
     def bold(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
         """Every mode once, under one expansion of the data term."""
-        return bold_sweep(problem, self.rows, factors)
+        rows, A = self.rows, [np.asarray(a, dtype=np.float64) for a in factors]
+        x = rows.entries.predict(np.concatenate(A))
+        with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
+            g, c = expand(problem, x, rows.entries.threads)
+            z, c = interleave(x - g / c, c)
+            for n in range(len(A)):
+                A[n] = rows.solve(A, n, z, c, ROUGHLY)
+        return [a.astype(problem.dtype) for a in rows.balance(A)]
 
     def careful(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
-        """Every mode once, the data term expanded anew before each."""
-        return careful_sweep(problem, self.rows, factors)
+        """Every mode once, the data term expanded anew before each; no step raises the objective."""
+        rows, A = self.rows, [np.asarray(a, dtype=np.float64) for a in factors]
+        x = rows.entries.predict(np.concatenate(A))
+        for n in range(len(A)):
+            with np.errstate(all="ignore"):
+                g, c = expand(problem, x, rows.entries.threads)
+                D = rows.solve(A, n, *interleave(x - g / c, c)) - A[n]
+            along = list(A)
+            along[n] = D
+            dx = rows.entries.predict(np.concatenate(along))
+            step = damp_rows(problem, rows, n, A[n], D, x, dx)
+            A[n] = A[n] + step[:, None] * D
+            x = x + step[problem.observations.indices[:, n]] * dx
+        return [a.astype(problem.dtype) for a in rows.balance(A)]
 
 
 def sweeps_of(problem: Problem) -> Any:
@@ -163,35 +178,6 @@ def sweeps_of(problem: Problem) -> Any:
 
 def _previous(factors: Sequence[Array]) -> dict[str, Array]:
     return {f"P{n}": A for n, A in enumerate(factors)}
-
-
-def bold_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[Array]:
-    """Every mode once, under one expansion of the data term."""
-    A = [np.asarray(a, dtype=np.float64) for a in factors]
-    x = rows.entries.predict(np.concatenate(A))
-    with np.errstate(all="ignore"):  # a sweep gone wrong is not taken
-        g, c = expand(problem, x, rows.entries.threads)
-        z, c = interleave(x - g / c, c)
-        for n in range(len(A)):
-            A[n] = rows.solve(A, n, z, c, ROUGHLY)
-    return [a.astype(problem.dtype) for a in rows.balanced(A)]
-
-
-def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array]) -> list[Array]:
-    """Every mode once, the data term expanded anew before each; no step raises the objective."""
-    A = [np.asarray(a, dtype=np.float64) for a in factors]
-    x = rows.entries.predict(np.concatenate(A))
-    for n in range(len(A)):
-        with np.errstate(all="ignore"):
-            g, c = expand(problem, x, rows.entries.threads)
-            D = rows.solve(A, n, *interleave(x - g / c, c)) - A[n]
-        along = list(A)
-        along[n] = D
-        dx = rows.entries.predict(np.concatenate(along))
-        step = damp_rows(problem, rows, n, A[n], D, x, dx)
-        A[n] = A[n] + step[:, None] * D
-        x = x + step[problem.observations.indices[:, n]] * dx
-    return [a.astype(problem.dtype) for a in rows.balanced(A)]
 
 
 def damp_rows(

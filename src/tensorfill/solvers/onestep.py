@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.problem import Problem
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.rows import minimise_mode, not_least_squares
 from tensorfill.solvers.stepsize import TRIAL, best_step, descend
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @SOLVERS.register("onestep")

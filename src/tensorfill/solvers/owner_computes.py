@@ -13,22 +13,21 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.blocks import Block
 from tensorfill.blocks.base import Sized
 from tensorfill.blocks.placed import Placed
+from tensorfill.kernels.loops import gibbs
 from tensorfill.partitioned import Partitioned, place_factor
-from tensorfill.solvers.balance import even_scales, may_rescale
-from tensorfill.solvers.blockpiece import PIECE, BlockPiece, Owned, Rule, loops, solve_block, solve_rows
+from tensorfill.solvers.balance import balance_scales, may_rescale
+from tensorfill.solvers.blockpiece import PIECE, BlockPiece, Owned, Rule, solve_block, solve_rows
 from tensorfill.solvers.blockrows import BlockRows
 from tensorfill.solvers.curvature import FLAT, curvature
 from tensorfill.solvers.damping import damp_steps
-from tensorfill.solvers.rows import ties_of
+from tensorfill.solvers.rows import row_couplings
 from tensorfill.solvers.rowsystems import solve_tied
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 AT_ONCE = 2**25  # numbers of normal equations that a block holds, 256 MB: beyond, some rows after the others
 
@@ -79,7 +78,7 @@ def part_of_systems(block: Block, shared: Short, own: Sequence[Array]) -> tuple[
         for first in range(a, b, most):
             last = min(first + most, b)
             G = np.empty((last - first, R, R))
-            loops().systems(piece.F, piece.nothing, others, order, starts[first : last + 1], z, c, G, h[first:last])
+            gibbs.systems(piece.F, piece.nothing, others, order, starts[first : last + 1], z, c, G, h[first:last])
             packed[first:last] = G[:, *lower]
 
     count = available_threads() if shared.rule.threads is None else shared.rule.threads
@@ -168,7 +167,7 @@ class KeptRows(BlockRows):
                 0.5 * (problem.ridge * a.squares() if n == main else np.einsum("ir,ir->r", a, self.ties[n].Q @ a))
                 for n, a in enumerate(A)
             ]
-            y = even_scales(np.array(q), np.zeros((len(A), len(q[0]))))
+            y = balance_scales(np.array(q), np.zeros((len(A), len(q[0]))))
         even = [(a * scale).astype(problem.dtype) for a, scale in zip(A, y, strict=True)]
         even[main] = even[main].secure()
         return even
@@ -187,7 +186,7 @@ def block_rows(problem: Partitioned) -> BlockRows:
     """The sweeps of this problem, made once."""
     if problem not in _BLOCK_ROWS:
         kind = KeptRows if problem.kept else BlockRows
-        _BLOCK_ROWS[problem] = kind(ties_of(problem), _flat(problem))
+        _BLOCK_ROWS[problem] = kind(row_couplings(problem), _flat(problem))
     return _BLOCK_ROWS[problem]
 
 

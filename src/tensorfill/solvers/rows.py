@@ -10,24 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.numerical.continuous import Normal
+from tensorfill.problem import Problem
 from tensorfill.solvers.balance import balance
 from tensorfill.solvers.curvature import expand
 from tensorfill.solvers.entries import SLAB, Entries, entries, interleave
 from tensorfill.solvers.lbfgsb import bounds_only
 from tensorfill.solvers.rowsystems import NEAR, RowCoupling, solve_apart, solve_tied
 from tensorfill.solvers.threads import row_shares
-
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 MOST = 2**27  # doubles that the systems of tied rows may take: 1 GiB
 
@@ -66,7 +61,7 @@ class Rows:
         """Normal equations of some rows of mode n without Q: G (rows, R, R), lower triangles, and h (rows, R)."""
         return self.entries.systems(F, np.empty((len(F), 0)), n, z, c, part)
 
-    def balanced(self, factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
+    def balance(self, factors: Sequence[Array], norms: Array | None = None) -> list[Array]:
         """As the function `balance`, with the ties of this problem."""
         return balance(self.ties, factors, norms)
 
@@ -85,11 +80,11 @@ _ROWS: WeakKeyDictionary[Problem, Rows] = WeakKeyDictionary()
 def rows_of(problem: Problem) -> Rows:
     """The problem sorted along every mode, once."""
     if problem not in _ROWS:
-        _ROWS[problem] = Rows(entries(problem.observations), ties_of(problem))
+        _ROWS[problem] = Rows(entries(problem.observations), row_couplings(problem))
     return _ROWS[problem]
 
 
-def ties_of(problem: Problem) -> tuple[RowCoupling, ...]:
+def row_couplings(problem: Problem) -> tuple[RowCoupling, ...]:
     """The quadratic part of every mode's inter-element prior, and its bounds."""
     from scipy.sparse import csr_array
 

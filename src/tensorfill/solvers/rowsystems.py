@@ -12,11 +12,10 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tensorfill.kernels.loops import newton
 from tensorfill.solvers.threads import in_threads
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # A ridge towards the present value, as a share of the mean curvature and at least, for directions without data; as in
 # kernels/_newton
@@ -101,13 +100,13 @@ def solve_apart(
     """Solve for the rows `part` of `out` (I, R), in place and one by one, from A (I, R). Normal equations of these rows
     alone: G (rows, R, R) and h (rows, R).
     """
-    q, A, out, loops = ties.diagonal[part], A[part], out[part], load_loops()
+    q, A, out = ties.diagonal[part], A[part], out[part]
 
     def work(a: int, b: int) -> None:
         if ties.bounded:
-            loops.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, near, A[a:b], out[a:b])
+            newton.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, near, A[a:b], out[a:b])
         else:
-            loops.solve_rows(G[a:b], h[a:b], q[a:b], A[a:b], out[a:b])
+            newton.solve_rows(G[a:b], h[a:b], q[a:b], A[a:b], out[a:b])
 
     in_threads(work, [len(G) * t // threads for t in range(threads + 1)])
 
@@ -120,16 +119,16 @@ def solve_tied(ties: RowCoupling, G: Array, h: Array, A: Array) -> Array:
     out = np.clip(free, ties.low, ties.high)
     if not model_value(ties, G, h, out) <= model_value(ties, G, h, A):
         out = A.astype(np.float64)
-    loops, Q = load_loops(), ties.Q
+    Q = ties.Q
     for _ in range(SWEEPS):
-        loops.box_sweep(G, h, Q.indptr, Q.indices, Q.data, ties.low, ties.high, 2, out)
+        newton.box_sweep(G, h, Q.indptr, Q.indices, Q.data, ties.low, ties.high, 2, out)
     return out
 
 
 def model_value(ties: RowCoupling, G: Array, h: Array, A: Array) -> float:
     """The model at A (I, R), less a constant."""
     out = np.empty(A.shape)
-    load_loops().multiply_rows(G, A, out)
+    newton.multiply_rows(G, A, out)
     return 0.5 * float(np.vdot(A, out)) - float(np.vdot(h, A)) + ties.value(A)
 
 
@@ -151,7 +150,7 @@ def factorise(ties: RowCoupling, G: Array, extra: float = 0.0) -> Solve:
     ab = np.zeros((max(width, R - 1) + 1, I * R))
     for k, values in ties.bands:
         ab[k * R, : (I - k) * R] = np.repeat(values, R)
-    load_loops().fill_bands(G, ties.order, extra + near, ab)
+    newton.fill_bands(G, ties.order, extra + near, ab)
     try:
         L = cholesky_banded(ab, overwrite_ab=True, lower=True, check_finite=False)
     except np.linalg.LinAlgError:  # a pivot lost to rounding
@@ -167,18 +166,18 @@ def factorise(ties: RowCoupling, G: Array, extra: float = 0.0) -> Solve:
 
 def _gradients(ties: RowCoupling, G: Array, extra: float, near: float, most: int = 200, tol: float = 1e-8) -> Solve:
     """Conjugate gradients from `start`, each row preconditioned by its own system, to a residual of `tol` times h."""
-    loops, own = load_loops(), ties.diagonal + extra + near
+    own = ties.diagonal + extra + near
 
     def times(V: Array) -> Array:
         out = np.empty_like(V)
-        loops.multiply_rows(G, V, out)
+        newton.multiply_rows(G, V, out)
         out += ties.Q @ V
         out += (extra + near) * V
         return out
 
     def conditioned(V: Array) -> Array:
         out = np.empty_like(V)
-        loops.solve_rows(G, V, own, np.zeros_like(V), out)
+        newton.solve_rows(G, V, own, np.zeros_like(V), out)
         return out
 
     def solve(h: Array, start: Array) -> Array:
@@ -199,10 +198,3 @@ def _gradients(ties: RowCoupling, G: Array, extra: float, near: float, most: int
         return A
 
     return solve
-
-
-def load_loops() -> Any:
-    """The compiled loops; Numba is imported here, on first use."""
-    from tensorfill.kernels import _newton
-
-    return _newton

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tensorfill.solvers.base import State, searched_enough
+from tensorfill.problem import Problem
+from tensorfill.solvers.base import State, search_time_is_up
+from tensorfill.typing import Array
 
-if TYPE_CHECKING:
-    from tensorfill.problem import Problem
-
-Array = NDArray[Any]
 Sweep = Callable[[Sequence[Array], float], list[Array]]  # factors and alpha -> factors one sweep later
 
 TRIAL = 25  # sweeps after which an alpha that has not collapsed is taken to work: collapses come in the first ten
@@ -49,7 +45,7 @@ def best_step(problem: Problem, sweep: Sweep, factors: Sequence[Array], G: Array
     values = {alpha: trial(alpha) for alpha in (low * SHARE**k for k in range(1, COMPARED + 1))}
     alpha = min(values, key=values.__getitem__)  # the largest of those that are equal
     value = values[alpha]
-    while alpha > 0 and not searched_enough() and not value < start:
+    while alpha > 0 and not search_time_is_up() and not value < start:
         alpha *= SHARE  # at the edge, one that fails may lie below one that works
         value = trial(alpha)
     return alpha
@@ -60,7 +56,7 @@ def _value_after_trial(problem: Problem, sweep: Sweep, factors: Sequence[Array],
     new = list(factors)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for _ in range(TRIAL):
-            if searched_enough():
+            if search_time_is_up():
                 return np.inf
             new = sweep(new, alpha)
             if not all(np.isfinite(A).all() and A.any() for A in new):
@@ -69,10 +65,10 @@ def _value_after_trial(problem: Problem, sweep: Sweep, factors: Sequence[Array],
     return value if np.isfinite(value) else np.inf
 
 
-LeaderboardRow = tuple[list[Array], Array, float]  # factors, values of their model, the objective
+Swept = tuple[list[Array], Array, float]  # factors after a sweep, values of their model, the objective
 
 
-def descend(attempt: Callable[[float], LeaderboardRow], state: State) -> tuple[LeaderboardRow, float]:
+def descend(attempt: Callable[[float], Swept], state: State) -> tuple[Swept, float]:
     """A sweep that does not raise the objective, and the alpha of the next: halved after a rise, it creeps up again."""
     alpha, edge, start = (state.numbers[name] for name in ("alpha", "edge", "start"))
     most = state.value + SLACK * max(start - state.value, 0.0)

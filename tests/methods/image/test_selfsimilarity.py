@@ -46,15 +46,6 @@ def rms(X, T, where=...):
 
 
 @pytest.mark.parametrize("channels", [(), (3,), (7,), (3, 4)])
-def test_noise_goes_and_the_picture_stays(channels):
-    T = texture(channels=channels)
-    noisy = T + 10.0 * np.random.default_rng(1).standard_normal(T.shape)
-    Z = SMALL.denoise(noisy, 10.0)
-    assert Z.shape == T.shape
-    assert rms(Z, T) < 0.75 * rms(noisy, T)
-
-
-@pytest.mark.parametrize("channels", [(), (3,), (7,), (3, 4)])
 def test_data_fill_the_rest(channels):
     T = texture(channels=channels)
     M = holes(T.shape, 0.5)
@@ -65,27 +56,24 @@ def test_data_fill_the_rest(channels):
     assert rms(X, T, ~M) < 0.5 * rms(X0, T, ~M)
 
 
-@pytest.mark.parametrize("observed", [False, True])
-def test_a_constant_stays(observed):
+def test_a_constant_stays():
     X = np.full((20, 20, 3), 37.3)
-    Z = SMALL.denoise(X, 5.0, observed=holes(X.shape) if observed else None)
+    Z = SMALL.denoise(X, 5.0, observed=holes(X.shape))
     np.testing.assert_allclose(Z, X, rtol=1e-6)
 
 
-@pytest.mark.parametrize("observed", [False, True])
-def test_same_bits_for_any_number_of_threads(observed):
+def test_same_bits_for_any_number_of_threads():
     T = texture(90, 30)
-    M = holes(T.shape) if observed else None
+    M = holes(T.shape)
     one, two, again = (SMALL.denoise(T, 8.0, observed=M, threads=n) for n in (1, 2, 2))
     assert np.array_equal(one, two)
     assert np.array_equal(two, again)
 
 
 @pytest.mark.parametrize("scale", [2.0**-20, 2.0**-8, 257.0, 1e6])
-@pytest.mark.parametrize("observed", [False, True])
-def test_units_do_not_matter(scale, observed):
+def test_units_do_not_matter(scale):
     T = texture()
-    M = holes(T.shape) if observed else None
+    M = holes(T.shape)
     noisy = T + 5.0 * np.random.default_rng(1).standard_normal(T.shape)
     Z = SMALL.denoise(noisy, 5.0, observed=M)
     np.testing.assert_allclose(SMALL.denoise(noisy * scale, 5.0 * scale, observed=M) / scale, Z, atol=0.02)
@@ -129,12 +117,14 @@ def test_nothing_given_is_changed():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_dtype_is_kept(dtype):
     X = texture().astype(dtype)
-    assert SMALL.denoise(X, 3.0).dtype == dtype
+    assert SMALL.denoise(X, 3.0, observed=holes(X.shape)).dtype == dtype
 
 
 def test_whole_numbers_become_reals():
     X = texture().astype(np.uint8)
-    np.testing.assert_allclose(SMALL.denoise(X, 3.0), SMALL.denoise(X.astype(float), 3.0))
+    np.testing.assert_allclose(
+        SMALL.denoise(X, 3.0, observed=holes(X.shape)), SMALL.denoise(X.astype(float), 3.0, observed=holes(X.shape))
+    )
 
 
 def test_modes_may_be_anywhere():
@@ -223,7 +213,7 @@ def test_a_row_of_the_table_is_the_mean_given_the_data(turned):
         num[v : v + 4, u : u + 4] += want[k]
         den[v : v + 4, u : u + 4] += 1
     got = np.zeros(X.shape, np.float32), np.zeros(X.shape[:2], np.float32)
-    given = (X, M, np.zeros_like(X))
+    given = (M, np.zeros_like(X))
     kernels.condition(
         X, given, groups, 4, np.eye(2, dtype="f4"), np.float32(0.4), turned, 64, np.ones(X.shape[:2], bool), (0, *got)
     )
@@ -307,16 +297,16 @@ def test_settings_are_checked(settings, words):
 )
 def test_what_is_no_picture_is_refused(shape, words):
     with pytest.raises(ValueError, match=words):
-        SMALL.denoise(np.zeros(shape), 1.0)
+        SMALL.denoise(np.zeros(shape), 1.0, observed=np.ones(shape, bool))
 
 
 def test_what_cannot_be_filtered_is_refused():
     X = texture()
     with pytest.raises(ValueError, match=r"sigma .* > 0; got 0"):
-        SMALL.denoise(X, 0.0)
+        SMALL.denoise(X, 0.0, observed=holes(X.shape))
     X[3, 4, 1] = np.nan
     with pytest.raises(ValueError, match=r"X must be finite .* at index \(3, 4, 1\)"):
-        SMALL.denoise(X, 1.0)
+        SMALL.denoise(X, 1.0, observed=holes(X.shape))
 
 
 @pytest.mark.parametrize("shape", [(60, 70, 3), (40, 90), (5, 50, 44, 3)])
@@ -329,7 +319,7 @@ def test_what_is_not_wanted_costs_nothing_and_changes_nothing(shape):
     hidden[(slice(None),) * modes[0] + (slice(20, 26), slice(8, 15))] = True
     hidden[(slice(None),) * modes[0] + (slice(0, 3), slice(-4, None))] = True
     filters = SelfSimilarity(stride=4, group=12, radius=9, modes=modes)
-    options = {"observed": ~hidden, "data": X + 1.0}
+    options = {"observed": ~hidden}
     for shift in ((0, 0), (2, 1)):
         whole = filters.denoise(X, 0.5, groups=filters.match(X, shift=shift), **options)
         groups = filters.match(X, shift=shift, wanted=hidden)

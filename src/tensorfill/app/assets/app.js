@@ -62,6 +62,8 @@ const count = (n) => n.toLocaleString("en");
 
 function plural(n, one, many) { return n === 1 ? `1 ${one}` : `${count(n)} ${many}`; }
 
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
 function clock(seconds) {
   const s = Math.max(0, Math.round(seconds));
   return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
@@ -79,7 +81,7 @@ async function upload(chosen) {
     const answer = await ask(`files?name=${encodeURIComponent(chosen.name)}`, { body: chosen });
     if (!answer.error) await looked(answer);
     else if (answer.columns) askColumns(answer);
-    else askVariable(answer);
+    else askVariable({ ...answer, name: chosen.name });
   } catch (answer) {
     problem(answer.error);
   }
@@ -112,6 +114,9 @@ function askColumns(answer) {
 function askVariable(answer) {
   file = { ...file, key: answer.key };
   problem();
+  const word = /\.xls[xm]$/i.test(answer.name) ? "sheet" : "variable";
+  $("variables-title").textContent = `Which ${word}?`;
+  $("variable-label").textContent = capital(word);
   $("variable").replaceChildren(...answer.variables.map((name) => new Option(name, name)));
   if (file.chosen && file.chosen.variable) $("variable").value = file.chosen.variable;
   show("variables", "variable");
@@ -171,8 +176,9 @@ async function looked(answer, work = { strokes: [], sent: null }) {
 
 function leadWords() {
   const what = file.kind.replace(/^an? /, "");
+  if (file.shape.length === 2 && file.dims[1] === "column") return `${capital(what)}, ${plural(file.shape[0], "row", "rows")}, ${plural(file.shape[1], "column", "columns")}`;
   const size = file.shape.map((n, k) => (file.picture ? n : `${file.dims[k]} ${n}`)).join(" × ");
-  return `${what[0].toUpperCase()}${what.slice(1)}, ${size}`;
+  return `${capital(what)}, ${size}`;
 }
 
 function showFacts() {
@@ -206,7 +212,7 @@ function showQuestions() {
     boxes.push(box);
   };
   if (file.columns.length > 2) offer(`One row for each entry: ${file.read_as.dims.join(", ")} name it.`, "Other columns", () => askColumns(file));
-  if (file.variables.length > 1) offer(`Variable: ${file.chosen.variable}, one of ${file.variables.length}.`, "Another variable", () => askVariable(file));
+  if (file.variables.length > 1) offer(`${file.chosen.variable}, one of ${file.variables.length} in the file.`, "Another one", () => askVariable(file));
   $("questions").replaceChildren(...boxes);
 }
 
@@ -391,7 +397,9 @@ $("stop").addEventListener("click", async () => {
 // --- result ----------------------------------------------------------------------------------------------------------
 async function finished(status) {
   const stopped = status.stopped ? "Stopped. " : "";
-  $("result-title").textContent = `${stopped}${plural(status.filled, status.unit, status.unit + "s")} filled in ${file.name}`;
+  const done = status.ahead ? [`${plural(status.ahead, "step", "steps")} forecast`] : [];
+  if (status.filled || !status.ahead) done.push(`${plural(status.filled, status.unit, status.unit + "s")} filled`);
+  $("result-title").textContent = `${stopped}${done.join(", ")} in ${file.name}`;
   $("result-lead").textContent = `${status.quality} ${status.stopped ? "" : `It took ${status.seconds.toFixed(1)} s.`}`;
   fillList($("result-notes"), [...(status.good || status.stopped ? [] : [status.sentence]), ...status.notes]);
   $("format").replaceChildren(...status.formats.map((f) => new Option(`${f.title.replace(/^an? /, "")} (${f.ending})`, f.name)));

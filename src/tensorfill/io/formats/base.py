@@ -160,36 +160,27 @@ class Loaded:
             Observations.from_coo(self.indices, values, self.shape, dims=self.dims), self.labels or {}
         )
 
-    def restore(self, completed: Array) -> Array:
-        """The completed tensor in the file's own type; observed values come back bit for bit.
+    def restore(self, completed: Array, indices: Array | None = None) -> Array:
+        """The completed tensor in the file's own type; observed values come back bit for bit. With `indices` (n, N),
+        the same for single entries (n,).
 
         Whether an entry is "observed" is seen from the numbers: where `completed` equals what was read, the number
         read is written. So the answer is right whatever mask the caller used, and 64-bit integers survive floats.
         """
         given = np.asarray(completed)
-        if given.shape != self.shape:
+        if indices is None and given.shape != self.shape:
             msg = f"completed must have the shape of the data, {self.shape}; got {given.shape}."
             raise ValueError(msg)
         out = cast(given, self.dtype)
         if self.values is not None:
-            return paste(out, given, self.values)
+            return paste(out, given, self.values if indices is None else self.values[tuple(indices.T)])
         assert self.indices is not None
         assert self.values_coo is not None
-        where = tuple(self.indices.T)
-        out[where] = paste(out[where], given[where], self.values_coo)
-        return out
-
-    def restore_rows(self, indices: Array, completed: Array) -> Array:
-        """The same for single entries: indices (n, N), completed (n,)."""
-        given = np.asarray(completed)
-        out = cast(given, self.dtype)
-        if self.values is not None:
-            return paste(out, given, self.values[tuple(np.asarray(indices).T)])
-        assert self.indices is not None
-        assert self.values_coo is not None
-        row = match_rows(self.indices, np.asarray(indices), self.shape)
-        known = row >= 0
-        out[known] = paste(out[known], given[known], self.values_coo[row[known]])
+        where, known = tuple(self.indices.T), self.values_coo
+        if indices is not None:
+            row = match_rows(self.indices, indices, self.shape)
+            where, known = (row >= 0,), self.values_coo[row[row >= 0]]
+        out[where] = paste(out[where], given[where], known)
         return out
 
 
@@ -261,10 +252,6 @@ class Format:
     def read(self, request: Request) -> Loaded:
         """The file's contents."""
         raise NotImplementedError
-
-    def makes_store(self, like: Loaded) -> bool:
-        """Will the answer be a directory?"""
-        return self.store
 
     def columns(self, request: Request) -> dict[str, list[str]]:
         """The columns of a table as they stand in it, by their names; none for other files."""

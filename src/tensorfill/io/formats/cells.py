@@ -1,10 +1,12 @@
-"""The cells of a text table: numbers, words for yes and no, and what stands for missing."""
+"""The cells of a table: numbers, words for yes and no, and what stands for missing, as text and as values."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any
 
 import numpy as np
 
@@ -37,26 +39,19 @@ class Notation:
     @classmethod
     def of(cls, cells: Iterable[str], missing: str | None = None, delimiter: str = ",") -> Notation:
         """That of these cells; `missing` is one more text that means missing, and `delimiter` is between them."""
-        if delimiter != ",":  # where commas separate cells, none is part of a number
-            cells = list(cells)
-            gone = cls.of((), missing).missing
-            found = [cell for cell in map(str.strip, cells) if cell.lower() not in gone]
-            if any(COMMA.fullmatch(c) for c in found) and all(COMMA.fullmatch(c) or WHOLE.fullmatch(c) for c in found):
-                return replace(cls.of((), missing), comma=True)
         gone = MISSING if missing is None else MISSING | {missing.strip().lower()}
-        seen: dict[bool, str] = {}
-        for cell in cells:
-            word = cell.strip()
-            low = word.lower()
-            if low in gone:
-                continue
-            if low not in OPPOSITE:
-                return cls(gone)
-            seen.setdefault(low in TRUE, word)
-        if not seen:
-            return cls(gone)
-        no, yes = (seen.get(k) or _other(seen[not k]) for k in (False, True))
-        return cls(gone, (no, yes))
+        known = [cell for cell in dict.fromkeys(map(str.strip, cells)) if cell.lower() not in gone]
+        if known and all(cell.lower() in OPPOSITE for cell in known):
+            seen = {cell.lower() in TRUE: cell for cell in reversed(known)}
+            no, yes = (seen.get(k) or _other(seen[not k]) for k in (False, True))
+            return cls(gone, (no, yes))
+        # where commas separate cells, none is part of a number
+        commas = delimiter != "," and any(COMMA.fullmatch(cell) for cell in known)
+        return cls(gone, comma=commas and all(COMMA.fullmatch(cell) or WHOLE.fullmatch(cell) for cell in known))
+
+    def known(self, cells: Iterable[str]) -> list[str]:
+        """The cells that are not missing, without spaces around them."""
+        return [cell for cell in map(str.strip, cells) if cell.lower() not in self.missing]
 
     def number(self, text: str) -> float | None:
         """The number in a cell; NaN where it says missing, None where it is something else."""
@@ -73,38 +68,30 @@ class Notation:
         except ValueError:
             return None
 
-    def column(self, cells: Sequence[str], where: str, names: Iterable[str]) -> Array:
-        """Cells as bool (words) or integers (whole numbers) where none is missing, else float64 with NaN.
+    def numbers(self, cells: Sequence[str], where: str, names: Iterable[str]) -> tuple[Array, Array | None]:
+        """(cells as floats, NaN for missing; those that are not missing as bool or integers, None if they are neither).
 
         `names` say where each cell is.
         """
         parsed = [self.number(cell) for cell in cells]
-        for cell, value, name in zip(cells, parsed, names, strict=True):
-            if value is None:
-                msg = f"{cell.strip()!r} in {name} is not a number{where}."
-                raise FileError(msg)
-        exact = self.exact(cells)
-        return exact if exact is not None and len(exact) == len(cells) else np.array(parsed, dtype=np.float64)
-
-    def exact(self, cells: Sequence[str]) -> Array | None:
-        """The cells that are not missing as bool or integers; None where they are neither words nor whole numbers."""
-        known = [cell for cell in map(str.strip, cells) if cell.lower() not in self.missing]
+        if None in parsed:
+            cell, name = next((c, n) for c, n, value in zip(cells, names, parsed, strict=True) if value is None)
+            msg = f"{cell.strip()!r} in {name} is not a number{where}."
+            raise FileError(msg)
+        known = self.known(cells)
+        exact: Array | None = None
         if self.words is not None:
-            return np.array([cell.lower() in TRUE for cell in known], dtype=bool)
-        if not all(WHOLE.fullmatch(cell) for cell in known):
-            return None
-        try:
-            return whole_numbers(known)
-        except ValueError as error:
-            raise FileError(str(error)) from error
-
-    def keeps(self, values: Array) -> bool:
-        """May cells that were read stay among such values? Words may not among fractions."""
-        return self.words is None or values.dtype.kind == "b"
+            exact = np.array([cell.lower() in TRUE for cell in known], dtype=bool)
+        elif all(WHOLE.fullmatch(cell) for cell in known):
+            try:
+                exact = whole_numbers(known)
+            except ValueError as error:
+                raise FileError(str(error)) from error
+        return np.array(parsed, dtype=np.float64), exact
 
     def like(self, cells: Iterable[str], values: Array) -> Iterator[str]:
         """Each value with as many digits after the point as these cells have; as `texts` where they say none."""
-        known = [cell for cell in map(str.strip, cells) if cell.lower() not in self.missing]
+        known = self.known(cells)
         plain = values.dtype.kind == "f" and self.words is None
         if not known or not plain or any(set("eEnN") & set(cell) for cell in known):  # 1e-7, inf
             return self.texts(values)
@@ -130,3 +117,46 @@ def _other(word: str) -> str:
     if word.isupper():
         return other.upper()
     return other.capitalize() if word[0].isupper() else other
+
+
+def text_of(cell: Any) -> str:
+    """A value as a text table would have it."""
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, datetime):
+        return str(cell.date()) if cell.time() == time() and cell.tzinfo is None else str(cell)
+    return cell.isoformat() if isinstance(cell, date | time) else str(cell)
+
+
+def value_of(text: str) -> Any:
+    """A number, True or False where the text is one, None where it is blank, else the text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if WHOLE.fullmatch(text):
+        return int(text)
+    try:
+        return float(text) if text and "_" not in text else text or None
+    except ValueError:
+        return text
+
+
+def values_of(cells: Sequence[Any]) -> list[Any]:
+    """A column as Python's own values, None for missing. Text is numbers only if all of it is written as such a number
+    is: 007 is a name.
+    """
+    if isinstance(cells, np.ndarray) and cells.dtype != object:
+        return [value_of(text) for text in texts(cells)]
+    if not all(isinstance(cell, str) for cell in cells):
+        return [plain(cell) for cell in cells]
+    found = [value_of(text) for text in cells]
+    numbers = all(type(value) in (int, float) and str(value) == text for value, text in zip(found, cells, strict=True))
+    return found if numbers else [text or None for text in cells]
+
+
+def plain(cell: Any) -> Any:
+    """A scalar of NumPy as one of Python; moments that Python cannot hold as text."""
+    if isinstance(cell, np.generic):
+        cell = str(cell) if cell.dtype.kind == "M" else cell.item()
+    return None if cell != cell else cell

@@ -45,11 +45,13 @@ class DICOM(Format):
     def read(self, request: Request) -> Loaded:
         attempt_import("pydicom", "reading DICOM", "medical")
         found = read_apart("dicom", request)
-        pages, colour = found["pages"], found["colour"]
-        values = np.stack(pages) if len(pages) > 1 else pages[0]
-        dims = ("frame", "row", "column")[-(pages[0].ndim - colour) :]
-        dims = (*(("slice",) if len(pages) > 1 else ()), *dims, *(("channel",) if colour else ()))
-        return Loaded("dicom", values.shape, values.dtype, values, _inside(values, found["padding"]), dims=dims)
+        values, padding = found["values"], found["padding"]
+        inside: Any = True if padding is None else (values < min(padding)) | (values > max(padding))
+        names = ("frame", "row", "column", "channel")[: 4 if found["colour"] else 3]
+        page = names[len(names) - values.ndim + found["series"] :]
+        dims = (*(("slice",) if found["series"] else ()), *page)
+        mask = None if np.all(inside) else inside
+        return Loaded("dicom", values.shape, values.dtype, values, mask, dims=dims)
 
 
 def _members(path: Path) -> Iterator[Path]:
@@ -83,8 +85,12 @@ def slices_of(source: str | bytes) -> dict[str, Any]:
         msg = f"its slices must be of one size; got {sizes}. Put those of one size into a directory of their own."
         raise FileError(msg)
     low = parts[0].get("PixelPaddingValue")
-    padding = None if low is None else (int(low), int(parts[0].get("PixelPaddingRangeLimit", low)))
-    return {"pages": pages, "padding": padding, "colour": parts[0].get("SamplesPerPixel", 1) > 1}
+    return {
+        "values": np.stack(pages) if len(pages) > 1 else pages[0],
+        "series": len(pages) > 1,
+        "padding": None if low is None else (int(low), int(parts[0].get("PixelPaddingRangeLimit", low))),
+        "colour": parts[0].get("SamplesPerPixel", 1) > 1,
+    }
 
 
 def _order(part: Any) -> tuple[float, float]:
@@ -103,11 +109,3 @@ def _pixels(part: Any) -> Array:
     ask(6 * rows * columns * frames, f"a picture of {rows} x {columns} pixels in {frames} planes")
     values = np.array(part.pixel_array)
     return values.astype(values.dtype.newbyteorder("="))
-
-
-def _inside(values: Array, padding: tuple[int, int] | None) -> Array | None:
-    """True where a pixel is not padding; None where all are."""
-    if padding is None:
-        return None
-    inside = (values < min(padding)) | (values > max(padding))
-    return None if inside.all() else inside

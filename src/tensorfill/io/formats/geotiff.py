@@ -1,13 +1,14 @@
-"""Maps: TIFF pictures that say where they lie, through rasterio (GDAL) in a process of its own.
+"""Maps: TIFF pictures that say where they lie, through rasterio (GDAL), read in a process of its own.
 
 (H, W) or (H, W, bands): each band is a measurement with its own gaps. What the file calls nodata is missing, in each
-band by itself; so is what its mask leaves out. Reference system, transform, nodata, names of bands, tags, tiling and
-compression are written back.
+band by itself; so is what its mask leaves out. All else in the file is written back.
 """
 
 from __future__ import annotations
 
-import struct
+import io
+import warnings
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -19,43 +20,36 @@ from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
 GEO = {33550, 33922, 34264, 34735, 42113}  # scale, tie points, transform, keys, GDAL's nodata
-LAYOUT = ("blockxsize", "blockysize", "tiled", "compress", "interleave", "photometric")
 
 
 def is_map(data: bytes) -> bool:
     """Does the first page of a TIFF have a tag of a map?"""
-    return bool(GEO & set(_tags(data)))
+    from PIL.TiffImagePlugin import ImageFileDirectory_v2
+
+    tags: set[int] = set()
+    with warnings.catch_warnings(action="ignore"), suppress(Exception):  # whatever is damaged is told by the reader
+        page = ImageFileDirectory_v2(data[:16] if data[2:4] in (b"+\0", b"\0+") else data[:8])
+        stream = io.BytesIO(data)
+        stream.seek(page.next)
+        page.load(stream)
+        tags = set(page)
+    return bool(GEO & tags)
 
 
-def _tags(data: bytes) -> list[int]:
-    """The numbers of the tags of the first page; none where the file is too damaged to tell."""
-    order = "<" if data[:2] == b"II" else ">"
-    big = data[2:4] in (b"+\0", b"\0+")
-    try:
-        (at,) = struct.unpack_from(order + ("Q" if big else "I"), data, 8 if big else 4)
-        (count,) = struct.unpack_from(order + ("Q" if big else "H"), data, at)
-        start, step = (at + 8, 20) if big else (at + 2, 12)
-        return [struct.unpack_from(order + "H", data, start + step * k)[0] for k in range(min(count, 4096))]
-    except struct.error:
-        return []
-
-
-def read_map(request: Request) -> Loaded:
+def read_map(data: bytes, request: Request) -> Loaded:
     """A map with gaps where it says nodata."""
     found = read_apart("geotiff", request)
     values, seen = np.moveaxis(found["values"], 0, -1), np.moveaxis(found["seen"], 0, -1)
-    names = [name or f"band {k + 1}" for k, name in enumerate(found["descriptions"])]
     dims: tuple[str, ...] = ("y", "x", "band")
     labels = _places(found["transform"], values.shape)
     if values.shape[-1] == 1:
         values, seen, dims = values[..., 0], seen[..., 0], ("y", "x")
     else:
-        labels["band"] = names
-    values = np.ascontiguousarray(values)
+        labels["band"] = [name or f"band {k + 1}" for k, name in enumerate(found["names"])]
     if values.dtype.kind == "f":
         seen = seen & ~np.isnan(values)
-    extra = {"axes": "HWC"[: values.ndim], "alpha": None, "colour": False, "geo": found}
-    mask = None if seen.all() else np.ascontiguousarray(seen)
+    values, mask = np.ascontiguousarray(values), None if seen.all() else np.ascontiguousarray(seen)
+    extra = {"axes": "HWC"[: values.ndim], "alpha": None, "colour": False, "map": data}
     return Loaded("tiff", values.shape, values.dtype, values, mask, dims=dims, labels=labels or None, extra=extra)
 
 
@@ -68,13 +62,15 @@ def _places(transform: tuple[float, ...], shape: tuple[int, ...]) -> dict[str, l
     return {"y": (f + e * rows).tolist(), "x": (c + a * columns).tolist()}
 
 
+def _bands(file: Any) -> list[int]:
+    """The numbers of the bands that are no transparency."""
+    return [k for k, kind in zip(file.indexes, file.colorinterp, strict=True) if kind.name != "alpha"]
+
+
 @task("geotiff", "rasterio")
 def bands_of(source: str | bytes) -> dict[str, Any]:
-    """All of a map, by its path or its bytes, in plain values."""
-    from contextlib import ExitStack
-
+    """The bands of a map, by its path or its bytes, in plain values."""
     import rasterio
-    from rasterio.enums import ColorInterp
     from rasterio.io import MemoryFile
 
     with ExitStack() as stack:
@@ -86,90 +82,47 @@ def bands_of(source: str | bytes) -> dict[str, Any]:
         size = file.count * file.height * file.width
         wide = max(np.dtype(kind).itemsize for kind in file.dtypes)
         ask(size * (3 * wide + 2), f"a map of {file.height} x {file.width} pixels in {file.count} bands")
-        alpha = [k for k, kind in enumerate(file.colorinterp, start=1) if kind == ColorInterp.alpha]
-        bands = [k for k in range(1, file.count + 1) if k not in alpha]
+        bands = _bands(file)
         if not bands:
             msg = "it has no band but transparency."
             raise FileError(msg)
-        crs = file.crs
         return {
             "values": file.read(bands),
             "seen": file.read_masks(bands) != 0,
-            "alpha": file.read(alpha) if alpha else None,
-            "crs": None if crs is None else crs.to_wkt(),
             "transform": tuple(file.transform),
-            "nodata": file.nodata,
-            "descriptions": [file.descriptions[k - 1] for k in bands],
-            "units": [file.units[k - 1] for k in bands],
-            "scales": [file.scales[k - 1] for k in bands],
-            "offsets": [file.offsets[k - 1] for k in bands],
-            "colours": [int(kind) for kind in file.colorinterp],
-            "tags": file.tags(),
-            "band_tags": [file.tags(k) for k in bands],
-            "layout": {k: v for k, v in file.profile.items() if k in LAYOUT},
+            "names": [file.descriptions[k - 1] for k in bands],
         }
 
 
 def write_map(array: Array, like: Loaded) -> bytes:
     """The same map with its gaps filled."""
-    rasterio = attempt_import("rasterio", "writing a map (GeoTIFF)", "geo")
-    from affine import Affine
-    from rasterio.enums import ColorInterp
+    attempt_import("rasterio", "writing a map (GeoTIFF)", "geo")
+    from rasterio.dtypes import in_dtype_range
     from rasterio.io import MemoryFile
 
-    geo = like.extra["geo"]
-    bands = np.moveaxis(array if array.ndim == 3 else array[..., None], -1, 0)
-    stored = bands.astype(np.uint8) if bands.dtype == np.bool_ else _off_nodata(bands, geo, like)
-    alpha = geo["alpha"]
-    whole = stored if alpha is None else np.concatenate([stored, alpha.astype(stored.dtype)])
-    nodata = geo["nodata"] if geo["nodata"] is not None and _holds(stored.dtype, geo["nodata"]) else None
-    settings = {
-        **geo["layout"],
-        "driver": "GTiff",
-        "height": array.shape[0],
-        "width": array.shape[1],
-        "count": len(whole),
-        "dtype": whole.dtype,
-        "crs": None if geo["crs"] is None else rasterio.crs.CRS.from_wkt(geo["crs"]),
-        "transform": Affine(*geo["transform"][:6]),
-        "nodata": nodata,
-    }
-    with MemoryFile() as memory:
-        with memory.open(**settings) as file:
-            file.write(whole)
-            file.update_tags(**geo["tags"])
-            if len(whole) == len(geo["colours"]):
-                file.colorinterp = [ColorInterp(kind) for kind in geo["colours"]]
-            for k, name in enumerate(geo["descriptions"], start=1):
-                if name:
-                    file.set_band_description(k, name)
-                file.update_tags(k, **geo["band_tags"][k - 1])
-                if geo["units"][k - 1]:
-                    file.set_band_unit(k, geo["units"][k - 1])
-            more = [1.0] * (len(whole) - len(stored))
-            file.scales = (*geo["scales"], *more)
-            file.offsets = (*geo["offsets"], *(0.0 for _ in more))
-        return bytes(memory.getbuffer())
+    filled = np.moveaxis(array if array.ndim == 3 else array[..., None], -1, 0)
+    filled = filled.astype(np.uint8) if filled.dtype == np.bool_ else filled
+    with MemoryFile(like.extra["map"]) as given, given.open(driver="GTiff") as old, MemoryFile() as made:
+        bands, nodata = _bands(old), old.nodata
+        if nodata is not None and not in_dtype_range(nodata, filled.dtype.name):
+            nodata = None
+        with made.open(**{**old.profile, "dtype": filled.dtype, "nodata": nodata}) as new:
+            new.write(_off_nodata(filled, nodata, like), bands)
+            for k in set(old.indexes) - set(bands):
+                new.write(old.read(k).astype(filled.dtype), k)
+            for name in ("colorinterp", "descriptions", "units", "scales", "offsets"):
+                setattr(new, name, getattr(old, name))
+            for k in (0, *old.indexes):  # 0: of the file
+                new.update_tags(k, **old.tags(k))
+        return bytes(made.getbuffer())
 
 
-def _holds(dtype: np.dtype[Any], number: float) -> bool:
-    """Can a band of that type have this nodata?"""
-    if dtype.kind == "f":
-        return True
-    limits = np.iinfo(dtype)
-    return number == int(number) and limits.min <= number <= limits.max if np.isfinite(number) else False
-
-
-def _off_nodata(bands: Array, geo: dict[str, Any], like: Loaded) -> Array:
+def _off_nodata(bands: Array, nodata: float | None, like: Loaded) -> Array:
     """Estimates that happen to be the number for nodata, moved to the next one: they are known now."""
-    nodata = geo["nodata"]
-    if nodata is None or np.isnan(nodata) or not _holds(bands.dtype, nodata):
+    if nodata is None or np.isnan(nodata):
         return bands
-    seen = like.observed()
-    hit = ~np.moveaxis(seen if seen.ndim == 3 else seen[..., None], -1, 0) & (bands == bands.dtype.type(nodata))
-    if not hit.any():
-        return bands
-    number = bands.dtype.type(nodata)
+    seen, number = like.observed(), bands.dtype.type(nodata)
+    hit = ~np.moveaxis(seen if seen.ndim == 3 else seen[..., None], -1, 0) & (bands == number)
     if bands.dtype.kind == "f":
         beside = number + max(abs(number) * 1e-5, np.finfo(bands.dtype).eps)  # its neighbours pass for it
     else:

@@ -107,9 +107,11 @@ def datasets_of(source: str | bytes) -> dict[str, dict[str, Any]]:
         if not isinstance(item, h5py.Dataset) or item.shape is None:
             return
         text = h5py.check_string_dtype(item.dtype) is not None
-        if item.dtype.kind not in "biuf" and not text:
+        pairs = item.dtype.names == ("real", "imag")  # complex numbers of MATLAB
+        if item.dtype.kind not in "biufc" and not text and not pairs:
             return
         values = np.asarray(item.asstr()[()] if text else item[()])
+        values = values["real"] + 1j * values["imag"] if pairs else values
         scales = [d[0].name.lstrip("/") if len(d) else "" for d in item.dims] if item.ndim else []
         names = [d.label or scale.rpartition("/")[2] for d, scale in zip(item.dims, scales, strict=True)]
         attrs = {k: v for k, v in item.attrs.items() if _is_plain(v) and k not in _BOOKKEEPING}

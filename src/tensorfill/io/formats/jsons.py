@@ -5,28 +5,32 @@ records, or lists by column, which are tables as in csv.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
 
 from tensorfill.data.exact import whole_numbers
-from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.base import FORMATS, Array, FileError, Loaded, Request
+from tensorfill.io.formats.cells import plain, text_of
 from tensorfill.io.formats.long import dim_names
-from tensorfill.io.formats.objects import Rows, load_table, rows_of, table_of, text_of
+from tensorfill.io.formats.tables import Cells, Sheet, Table, read_cells
 
 VALUES = "values"
+KINDS = 'it must be nested lists, a list of records, lists by column, or {"values": nested lists}.'
 
 
 @FORMATS.register("json")
-class JSON(Format):
+class JSON(Table):
     """JSON arrays and tables."""
 
     title = "a JSON file"
     description = 'nested lists (null = missing), {"dims", "labels", "values"}, or a table of records or columns'
     endings = (".json",)
     text = True
+    cells = "values"
     cost = 30.0  # as of csv
-    options = frozenset({"value", "missing_value"})
 
     @classmethod
     def begins(cls, head: bytes) -> bool:
@@ -47,8 +51,7 @@ class JSON(Format):
             raise FileError(msg) from error
         rows = _rows(found)
         if rows is not None:
-            records = isinstance(found, list)
-            return load_table("json", rows, request, {"records": records})
+            return replace(read_cells(rows, request, {"records": isinstance(found, list)}), format="json")
         for option in ("value", "missing_value"):
             if getattr(request, option):
                 msg = f"--{option.replace('_', '-')} {getattr(request, option)} is for tables, and it holds an array."
@@ -57,45 +60,50 @@ class JSON(Format):
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if like.format == "json" and "records" in like.extra:
-            _write_table(sink, table_of(array, like), like.extra["records"])
+            super().write(sink, array, like)
             return
         values = array.tolist()
         if array.dtype.kind == "f" and np.isnan(array).any():
             values = np.where(np.isnan(array), np.array(None), array.astype(object)).tolist()
-        if like.format == "json" and like.extra["bare"]:
-            _send(sink, values)
-            return
-        labels = {d: [_label(x) for x in axis] for d, axis in (like.labels or {}).items()}
+        bare = like.format == "json" and like.extra["bare"]
+        labels = {d: _labels(axis) for d, axis in (like.labels or {}).items()}
         kept = like.extra.get("document", {}) if like.format == "json" else {}
-        _send(sink, {**kept, "dims": list(dim_names(like)), **({"labels": labels} if labels else {}), VALUES: values})
+        document = {**kept, "dims": list(dim_names(like)), **({"labels": labels} if labels else {}), VALUES: values}
+        _dump(sink, values if bare else document)
 
-    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        _write_table(sink, rows_of(indices, values, like), True)
+    def send(self, sink: IO[bytes], sheet: Sheet, like: Loaded) -> None:
+        rows = sheet.values()
+        header = [text_of(name) for name in rows[0]]
+        twice = [name for k, name in enumerate(header) if name in header[:k]]
+        if twice:
+            msg = f"JSON keeps columns by their names, and {twice[0]!r} is there twice; rename one, or write .csv."
+            raise FileError(msg)
+        body = [_labels(row) for row in rows[1:]]
+        if like.format == "json" and not like.extra.get("records", True):
+            _dump(sink, {name: [row[n] for row in body] for n, name in enumerate(header)})
+        else:
+            _dump(sink, [dict(zip(header, row, strict=True)) for row in body])
 
 
-def _send(sink: IO[bytes], value: Any) -> None:
+def _dump(sink: IO[bytes], value: Any) -> None:
     sink.write(json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n")
 
 
-def _rows(found: Any) -> Rows | None:
+def _rows(found: Any) -> Cells | None:
     """A table, its header first, if it is one: a list of records, or lists by column."""
     if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
         names = list(dict.fromkeys(name for row in found for name in row))
-        return _check_rows([names, *([row.get(name) for name in names] for row in found)])
-    if isinstance(found, dict) and found and VALUES not in found:
-        columns = list(found.values())
-        if not all(isinstance(column, list) for column in columns):
-            msg = 'it must be nested lists, a list of records, lists by column, or {"values": nested lists}.'
-            raise FileError(msg)
-        lengths = {len(column) for column in columns}
+        rows = [names, *([row.get(name) for name in names] for row in found)]
+    elif isinstance(found, dict) and found and VALUES not in found:
+        if not all(isinstance(column, list) for column in found.values()):
+            raise FileError(KINDS)
+        lengths = sorted({len(column) for column in found.values()})
         if len(lengths) > 1:
-            msg = f"its columns must be of one length; got {', '.join(map(str, sorted(lengths)))}."
+            msg = f"its columns must be of one length; got {', '.join(map(str, lengths))}."
             raise FileError(msg)
-        return _check_rows([list(found), *(list(row) for row in zip(*columns, strict=True))])
-    return None
-
-
-def _check_rows(rows: Rows) -> Rows:
+        rows = [list(found), *map(list, zip(*found.values(), strict=True))]
+    else:
+        return None
     for k, row in enumerate(rows[1:]):
         for name, cell in zip(rows[0], row, strict=True):
             if isinstance(cell, list | dict):
@@ -108,15 +116,13 @@ def _array(found: Any) -> Loaded:
     bare = isinstance(found, list)
     nested = found if bare else found.get(VALUES) if isinstance(found, dict) else None
     if not isinstance(nested, list):
-        msg = 'it must be nested lists, a list of records, lists by column, or {"values": nested lists}.'
-        raise FileError(msg)
+        raise FileError(KINDS)
     shape: list[int] = []
     level: Any = nested
     while isinstance(level, list):
         shape.append(len(level))
         level = level[0] if level else None
-    flat = _flat(nested, tuple(shape))
-    values, mask = _numbers(flat)
+    values, mask = _numbers(_flat(nested, tuple(shape)))
     rest = {} if bare else {k: v for k, v in found.items() if k not in (VALUES, "dims", "labels")}
     dims = None if bare or not found.get("dims") else tuple(map(str, found["dims"]))
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
@@ -154,44 +160,24 @@ def _flat(nested: Any, shape: tuple[int, ...]) -> list[Any]:
 
 def _numbers(flat: list[Any]) -> tuple[Array, Array | None]:
     """(values, mask or None): bool or integers where all that is there is, else floats with NaN for null."""
-    for x in flat:
-        if x is not None and not isinstance(x, int | float):
-            msg = f"it must hold numbers and null; got {x!r}."
-            raise FileError(msg)
+    wrong = [x for x in flat if x is not None and not isinstance(x, int | float)]
+    if wrong:
+        msg = f"it must hold numbers and null; got {wrong[0]!r}."
+        raise FileError(msg)
     there = [x for x in flat if x is not None]
-    seen = np.array([x is not None for x in flat], dtype=bool)
-    if there and all(isinstance(x, bool) for x in there):
-        known: Array = np.array(there, dtype=bool)
-    elif there and all(isinstance(x, int) and not isinstance(x, bool) for x in there):
-        try:
-            known = whole_numbers([str(x) for x in there])
-        except ValueError as error:
-            raise FileError(str(error)) from error
-    else:
+    kinds = {type(x) for x in there}
+    if kinds not in ({bool}, {int}):
         return np.array([np.nan if x is None else x for x in flat], dtype=np.float64), None
+    try:
+        known = np.array(there) if kinds == {bool} else whole_numbers([str(x) for x in there])
+    except ValueError as error:
+        raise FileError(str(error)) from error
+    seen = np.array([x is not None for x in flat], dtype=bool)
     out = np.zeros(len(flat), dtype=known.dtype)
     out[seen] = known
     return out, None if seen.all() else seen
 
 
-def _write_table(sink: IO[bytes], rows: Any, records: bool) -> None:
-    header, *body = rows
-    header = [text_of(name) for name in header]
-    twice = [name for k, name in enumerate(header) if name in header[:k]]
-    if twice:
-        msg = f"JSON keeps columns by their names, and {twice[0]!r} is there twice; rename one, or write .csv instead."
-        raise FileError(msg)
-    body = [[_label(cell) for cell in row] for row in body]
-    if records:
-        _send(sink, [dict(zip(header, row, strict=True)) for row in body])
-    else:
-        _send(sink, {name: [row[n] for row in body] for n, name in enumerate(header)})
-
-
-def _label(label: Any) -> Any:
-    """A label as JSON knows it."""
-    if isinstance(label, np.generic):
-        label = str(label) if label.dtype.kind == "M" else label.item()
-    if isinstance(label, float) and label != label:
-        return None
-    return label if label is None or isinstance(label, bool | int | float | str) else str(label)
+def _labels(labels: Iterable[Any]) -> list[Any]:
+    """Labels or cells as JSON knows them."""
+    return [x if x is None or isinstance(x, bool | int | float | str) else str(x) for x in map(plain, labels)]

@@ -140,9 +140,17 @@ def guess_columns(table: Mapping[str, Sequence[str]]) -> tuple[list[str], str] |
 
 
 def load_long(
-    format: str, dims: tuple[str, ...], axes: list[Axis], values: Array, extra: dict[str, Any], *, first_row: int
+    dims: tuple[str, ...],
+    axes: list[Axis],
+    numbers: Array,
+    exact: Array | None,
+    extra: dict[str, Any],
+    *,
+    first_row: int,
 ) -> Loaded:
-    """Coordinate data from a long table; rows without a value (NaN) are missing; `first_row` numbers its first row."""
+    """Coordinate data from a long table: its numbers (rows,), NaN where there is none, and those that are there in a
+    type of their own if they have one; `first_row` numbers its first row.
+    """
     codes = np.stack([axis.codes for axis in axes], axis=1)
     twice = first_duplicate(codes)
     if twice:
@@ -150,16 +158,17 @@ def load_long(
         rows = f"rows {twice[0] + first_row} and {twice[1] + first_row}"
         msg = f"the entry ({key}) appears twice ({rows}); keep one row for each entry."
         raise FileError(msg)
-    seen = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+    seen = numbers == numbers
+    values = numbers[seen] if exact is None else exact
     return Loaded(
-        format=format,
+        format="",
         shape=tuple(len(a.labels) for a in axes),
         dtype=values.dtype,
         indices=codes[seen],
-        values_coo=values[seen],
+        values_coo=values,
         dims=dims,
         labels={d: a.labels for d, a in zip(dims, axes, strict=True)},
-        extra={**extra, "form": "long", "codes": codes, "first": [a.first for a in axes]},
+        extra={**extra, "form": "long", "numbers": numbers, "codes": codes, "first": [a.first for a in axes]},
     )
 
 

@@ -12,6 +12,7 @@ from tensorfill.data.memory import ask
 from tensorfill.io.formats.apart import read_apart
 from tensorfill.io.formats.arrays import choose
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.hdf5 import datasets_of
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
@@ -88,18 +89,9 @@ def _read_mat(data: bytes) -> dict[str, Any]:
 
 
 def _read_hdf5(data: bytes) -> dict[str, Any]:
-    from tensorfill.io.formats.hdf5 import open_hdf5
-
     out = {}
-    with open_hdf5(data, "a MATLAB 7.3 file") as file:
-        for name, item in file.items():
-            if name.startswith("#") or not hasattr(item, "dtype"):
-                continue
-            if item.dtype.names == ("real", "imag"):
-                out[name] = (item["real"] + 1j * item["imag"]).T
-            if item.dtype.kind not in "biuf":
-                continue
-            kind = item.attrs.get("MATLAB_class", b"double")
-            values = np.asarray(item).T  # MATLAB counts columns first, HDF5 rows
-            out[name] = values.astype(bool) if kind == b"logical" else values
-    return {k: np.ascontiguousarray(v) for k, v in out.items()}
+    for name, part in datasets_of(data).items():
+        if "/" not in name:  # else it belongs to MATLAB itself
+            values = np.ascontiguousarray(part["values"].T)  # MATLAB counts columns first, HDF5 rows
+            out[name] = values.astype(bool) if part["attrs"].get("MATLAB_class") == b"logical" else values
+    return out

@@ -33,34 +33,29 @@ COLOURS = (2, 5, 6)  # photometric: RGB, CMYK, YCbCr; bands of anything else are
 LOSSLESS = ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "group3", "group4")
 
 
-def frames_of(image: Any, length: int) -> tuple[Array, Array | None, bool, list[Any]]:
-    """(values, alpha, is it a video, durations) of all frames of a Pillow image of a file of `length` bytes; they must
-    agree in size and mode.
+def frames_of(image: Any, length: int) -> tuple[Array, Array | None, list[Any]]:
+    """(values, alpha, durations) of all frames of a Pillow image of a file of `length` bytes, (F, ...) if there are
+    several; they must agree in size and mode.
     """
-    parts: list[Array] = []
-    alphas: list[Array] = []
+    parts: list[tuple[Array, Array | None]] = []
     durations: list[Any] = []
     count = getattr(image, "n_frames", 1)
     ask_room(image, length, count)
     for k in range(count):
         image.seek(k)
         ask_room(image, length)  # this one may claim another size
-        whole = image.convert("RGBA") if image.format == "GIF" else image  # frames of a GIF differ in mode
-        values, alpha = pixels(whole)
-        if parts and (values.shape, values.dtype) != (parts[0].shape, parts[0].dtype):
-            msg = (
-                f"its pages differ: page 1 is {parts[0].shape} {parts[0].dtype}, page {k + 1} is {values.shape} "
-                f"{values.dtype}; a video needs pages of one size and type."
-            )
-            raise FileError(msg)
-        parts.append(values)
-        alphas += [] if alpha is None else [alpha]
+        part = pixels(image.convert("RGBA") if image.format == "GIF" else image)  # frames of a GIF differ in mode
+        parts.append(part)
         durations.append(image.info.get("duration", 0))
-    video = len(parts) > 1
-    values = np.stack(parts) if video else parts[0]
-    if len(alphas) < len(parts):
-        return values, None, video, durations
-    return values, np.stack(alphas) if video else alphas[0], video, durations
+        one, this = parts[0][0], part[0]
+        if (this.shape, this.dtype) != (one.shape, one.dtype):
+            msg = f"its pages differ: page 1 is {one.shape} {one.dtype}, page {k + 1} is {this.shape} {this.dtype}; "
+            msg += "a video needs pages of one size and type."
+            raise FileError(msg)
+    if count == 1:
+        return *parts[0], durations
+    values, alphas = zip(*parts, strict=True)
+    return np.stack(values), None if any(a is None for a in alphas) else np.stack(alphas), durations
 
 
 @FORMATS.register("gif")
@@ -80,11 +75,11 @@ class GIF(Format):
 
         data = request.bytes()
         with Image.open(io.BytesIO(data), formats=["GIF"]) as image:
-            values, alpha, video, durations = frames_of(image, len(data))
+            values, alpha, durations = frames_of(image, len(data))
             extra = {"durations": durations, "loop": image.info.get("loop")}
         if alpha is not None and alpha.all():
             alpha = None
-        return load_picture(request, "gif", values, alpha, video=video, extra=extra)
+        return load_picture(request, "gif", values, alpha, video=len(durations) > 1, extra=extra)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         refuse_cmyk(like, "GIF")
@@ -124,7 +119,7 @@ class TIFF(Format):
         if geotiff.is_map(data):
             try:
                 attempt_import("rasterio", "keeping where a map lies (GeoTIFF)", "geo")
-                return geotiff.read_map(replace(request, file=io.BytesIO(data)))
+                return geotiff.read_map(data, replace(request, file=io.BytesIO(data)))
             except ImportError as error:
                 note = f"{error}; without it the picture is read, but where it lies and what is nodata is not."
         loaded = self._picture(data, request)
@@ -136,18 +131,18 @@ class TIFF(Format):
         try:
             with Image.open(io.BytesIO(data), formats=["TIFF"]) as image:
                 if _faithful(image):
-                    values, alpha, video, _ = frames_of(image, len(data))
+                    values, alpha, durations = frames_of(image, len(data))
                     kept = {k: image.info[k] for k in ("icc_profile", "dpi") if image.info.get(k)}
                     if image.info.get("compression") in LOSSLESS:
                         kept["compression"] = image.info["compression"]
                     extra = {"save": kept, "mode": image.mode}
-                    return load_picture(request, "tiff", values, alpha, video=video, extra=extra)
+                    return load_picture(request, "tiff", values, alpha, video=len(durations) > 1, extra=extra)
         except Image.UnidentifiedImageError:
             pass  # a kind of TIFF that Pillow does not know, e.g. 64-bit floats
         return _read_tifffile(data, request)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        if "geo" in like.extra:
+        if "map" in like.extra:
             sink.write(geotiff.write_map(array, like))
             return
         axes = like.extra.get("axes") or _guess(array.shape)
@@ -211,54 +206,37 @@ def pages_of(source: str | bytes) -> dict[str, Any]:
             "photometric": int(page.photometric),
             "extrasamples": [int(e) for e in page.extrasamples],
             "compression": "zlib" if page.compression > 1 else None,
-            "planar": "S" in series.axes and not series.axes.endswith("S"),
-            "axes": str(series.axes),
         }
+        if "S" in series.axes:
+            keep["planarconfig"] = "contig" if series.axes.endswith("S") else "separate"
     return {"values": values, "keep": keep}
 
 
 def _read_tifffile(data: bytes, request: Request) -> Loaded:
     attempt_import("tifffile", "this kind of TIFF (16-bit colour, many bands, 64 bits)", "tiff")
     found = read_apart("tiff", replace(request, file=io.BytesIO(data)))
-    values, keep = found["values"], found["keep"]
-    axes, samples = keep["axes"], keep["extrasamples"]
+    values, keep, alpha = found["values"], found["keep"], None
     values = values.astype(values.dtype.newbyteorder("="))
-    alpha = None
-    if any(e in (1, 2) for e in samples[-1:]):  # the last sample is alpha
-        last = axes.index("S")
-        values, alpha = np.split(values, [values.shape[last] - 1], axis=last)
-        alpha = np.squeeze(alpha, axis=last)
-        values = np.squeeze(values, axis=last) if values.shape[last] == 1 else values
-    colour = axes.endswith("S") and values.ndim == len(axes)
-    if not keep["planar"] and values.ndim - colour in (2, 3):
-        video = values.ndim - colour == 3
-        extra = {"tifffile": keep, "colour": keep["photometric"] in COLOURS}
-        return load_picture(request, "tiff", values, alpha, video=video, extra=extra)
-    return Loaded("tiff", values.shape, values.dtype, values, extra={"tifffile": keep, "alpha": alpha})
+    samples = keep.get("planarconfig")
+    if samples == "contig" and any(e in (1, 2) for e in keep["extrasamples"][-1:]):  # the last sample is alpha
+        values, alpha = values[..., :-1], values[..., -1]
+        values = values[..., 0] if values.shape[-1] == 1 else values
+    modes = values.ndim - (samples == "contig" and values.ndim == found["values"].ndim)
+    if samples == "separate" or modes not in (2, 3):
+        return Loaded("tiff", values.shape, values.dtype, values, extra={"tifffile": keep, "alpha": alpha})
+    extra = {"tifffile": keep, "colour": keep["photometric"] in COLOURS}
+    return load_picture(request, "tiff", values, alpha, video=modes == 3, extra=extra)
 
 
 def _write_tifffile(array: Array, axes: str, like: Loaded) -> bytes:
     tifffile = attempt_import("tifffile", f"a TIFF of {array.dtype} with shape {array.shape}", "tiff")
-    keep = like.extra.get("tifffile")
     alpha = like.extra.get("alpha")
-    settings: dict[str, Any]
-    if keep is None:
-        settings = {"photometric": "rgb" if "C" in axes and array.shape[-1] in (3, 4) else "minisblack"}
-        if alpha is not None:
-            array = stack_alpha(array, alpha, axes)
-            settings["extrasamples"] = ["unassalpha"]
-        settings["compression"] = "zlib"
-    else:
-        if alpha is not None:
-            last = keep["axes"].index("S")
-            colour = array if array.ndim > alpha.ndim else np.expand_dims(array, last)
-            array = np.concatenate([colour, np.expand_dims(alpha, last)], axis=last)
-        settings = {k: keep[k] for k in ("photometric", "extrasamples", "compression")}
-        if "S" in keep["axes"]:
-            settings["planarconfig"] = "separate" if keep["planar"] else "contig"
+    photometric = "rgb" if "C" in axes and array.shape[-1] in (3, 4) else "minisblack"
+    new = {"photometric": photometric, "compression": "zlib"}
+    settings = like.extra.get("tifffile") or {**new, **({} if alpha is None else {"extrasamples": ["unassalpha"]})}
     out = io.BytesIO()
     try:
-        tifffile.imwrite(out, array, **settings)
+        tifffile.imwrite(out, stack_alpha(array, alpha, axes), **settings)
     except (ValueError, struct.error) as error:
         msg = f"TIFF cannot hold {array.dtype} values of shape {array.shape} ({error}); write .npy instead."
         raise FileError(msg) from error

@@ -9,23 +9,17 @@ from itertools import pairwise
 from tensorfill.data.dates import moments
 from tensorfill.io.formats.cells import WHOLE, Notation
 
-ROUND = re.compile(r"([+-]?\d+)(?:\.0*)?")
-IDENTIFIER = re.compile(r"(?:.*[\s_.-])?id|idx|index|unnamed: 0", re.IGNORECASE)
-CAMEL = re.compile(r".*[a-z]I[dD]")  # patientId
+ROUND = re.compile(r"[+-]?\d+(?:\.0*)?")
+IDENTIFIER = re.compile(r"(?i:(?:.*[\s_.-])?id|idx|index|unnamed: 0)|.*[a-z]I[dD]")  # station_id, patientId
 
 
 def step(cells: Sequence[str], pattern: re.Pattern[str] = WHOLE) -> int:
     """The step of whole numbers that count, like 2005, 2006, 2007 or 30, 20, 10; 0 if these do not."""
-    found = [pattern.fullmatch(cell.strip()) for cell in cells]
-    if len(found) < 3 or None in found:  # two may count by chance
+    clean = [cell.strip() for cell in cells]
+    if len(clean) < 3 or not all(map(pattern.fullmatch, clean)):  # two may count by chance
         return 0
-    whole = _whole(cells)
-    steps = {b - a for a, b in pairwise(whole)}
+    steps = {b - a for a, b in pairwise(int(cell.partition(".")[0]) for cell in clean)}
     return steps.pop() if len(steps) == 1 else 0
-
-
-def _whole(cells: Sequence[str]) -> list[int]:
-    return [int(cell.strip().partition(".")[0]) for cell in cells]
 
 
 def header_note(rows: Sequence[Sequence[str]]) -> str | None:
@@ -60,7 +54,11 @@ def label_note(
         if next(counting, False) and all(counting):
             return None
         why = f"counts {_start(first)}"
-    elif is_identifier(header) and all(ROUND.fullmatch(x.strip()) for x in first) and len(set(first)) == len(first):
+    elif (
+        IDENTIFIER.fullmatch(header)
+        and all(ROUND.fullmatch(x.strip()) for x in first)
+        and len(set(first)) == len(first)
+    ):
         why = "numbers the rows"
     else:
         return None
@@ -83,9 +81,15 @@ def label_column(columns: Mapping[int, Sequence[str]]) -> int | None:
     return next(iter([*unlike, *columns]), None)
 
 
-def is_identifier(header: str) -> bool:
-    """Is this the name of a column that tells rows apart?"""
-    return bool(IDENTIFIER.fullmatch(header) or CAMEL.fullmatch(header))
+def left_alone(names: Sequence[str], empty: int) -> list[str]:
+    """A note about columns that are neither numbers nor labels of rows, of whose cells so many are `empty`."""
+    if not names:
+        return []
+    if len(names) == 1:
+        words, whose = f"column {names[0]} holds no numbers and is left as it is", "its"
+    else:
+        words, whose = f"columns {', '.join(names)} hold no numbers and are left as they are", "their"
+    return [f"{words}, {empty:,} of {whose} cells empty." if empty else f"{words}."]
 
 
 def first_mode(header: str) -> str:

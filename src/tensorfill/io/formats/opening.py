@@ -6,17 +6,18 @@ import codecs
 import gzip
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
 
 from tensorfill.data.memory import ask, read_bounded
 from tensorfill.io.formats.base import FORMATS, FileError, Format, Loaded, Request
 
 GZIP = b"\x1f\x8b"
+NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf", re.IGNORECASE)
 UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # text, though it is full of zero bytes
 
 
@@ -47,15 +48,7 @@ def sniff(head: bytes) -> type[Format] | None:
     lines = [line for line in head.splitlines() if line.strip() and not line.startswith(b"#")]
     parts = lines[0].split() if lines else []
     places = len(parts) > 2 and all(p.isdigit() for p in parts[:-1])
-    return FORMATS["tns" if places and _is_number(parts[-1]) else "csv"]
-
-
-def _is_number(word: bytes) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
+    return FORMATS["tns" if places and NUMBER.fullmatch(parts[-1]) else "csv"]
 
 
 def choose_out(path: str | Path, like: Loaded, format: str | None) -> Format:
@@ -94,9 +87,7 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
     """Open a file, a directory, or standard input for "-", and read it."""
     kind = None if format is None else format_named(format)
     place = Path(path)
-    if str(path) == "-":
-        return _load_open(replace(request, file=io.BytesIO(read_bounded(sys.stdin.buffer, "what comes in"))), kind)
-    if place.is_dir():
+    if str(path) != "-" and place.is_dir():
         found = store_of(place)
         if found is None:
             msg = "it is a directory, and neither a Zarr store nor a DICOM series."
@@ -106,50 +97,46 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
             raise FileError(msg)
         _check_options(found, request)
         return found().read(replace(request, path=place))
-    with open(place, "rb") as file:
-        if not file.seekable():  # a named pipe, or the shell's <(command)
-            piped = io.BytesIO(read_bounded(file, "what comes through it"))
-            return _load_open(replace(request, file=piped), kind or format_of(path))
-        return _load_open(replace(request, file=file, path=place), kind or format_of(path))
+    with opened(path, kind or format_of(path), request) as (ready, head):
+        seen = sniff(head)
+        kind = kind or format_of(path) or seen
+        ending = "" if ready.path is None else ready.path.suffix
+        if kind is None:
+            what = f"the ending {ending} is not known, nor is how it starts" if ending else "its format is not known"
+            msg = f"{what}. {what_is_read()}; say what it is with --format."
+            raise FileError(msg)
+        _check_kind(kind, seen, head, ready)
+        if format is not None or not ending or format_of(path) is not None:
+            return kind().read(ready)
+        return _read_strange(kind, ready, ending)
 
 
 @contextmanager
-def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked if it is a gzipped text."""
-    kind = format_of(path)
-    with open(path, "rb") as file:
-        packed = kind is not None and kind.text and file.read(2) == GZIP
-        file.seek(0)
-        if packed:
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield io.BytesIO(read_bounded(unpacked, "unpacked it"))
+def opened(
+    path: str | Path, kind: type[Format] | None, request: Request | None = None
+) -> Iterator[tuple[Request, bytes]]:
+    """(the request with the open file, unpacked if it is gzipped and may be; how it starts)."""
+    request = request or Request()
+    with nullcontext(sys.stdin.buffer) if str(path) == "-" else open(path, "rb") as file:
+        if str(path) == "-" or not file.seekable():  # a named pipe, or the shell's <(command)
+            request = replace(request, file=io.BytesIO(read_bounded(file, "what comes in")))
         else:
-            yield file
-
-
-def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
-    """Read an open file: unpack it if gzipped, see that it is what it says, hand it to its format."""
-    assert request.file is not None
-    head = request.file.read(4096)
-    request.file.seek(0)
-    if not head:
-        msg = "it is empty."
-        raise FileError(msg)
-    if head.startswith(GZIP) and (kind is None or kind.text or kind.packs):
-        cost = kind.cost if kind else 2.0
-        with gzip.GzipFile(fileobj=request.file) as packed:
-            request = replace(request, file=io.BytesIO(read_bounded(packed, "unpacked it", cost)))
+            request = replace(request, file=file, path=Path(path))
         assert request.file is not None
         head = request.file.read(4096)
         request.file.seek(0)
-    seen = sniff(head)
-    ending = "" if request.path is None else request.path.suffix
-    strange = kind is None and ending
-    kind = kind or seen
-    if kind is None:
-        what = f"the ending {ending} is not known, nor is how it starts" if ending else "its format is not known"
-        msg = f"{what}. {what_is_read()}; say what it is with --format."
-        raise FileError(msg)
+        if not head:
+            msg = "it is empty."
+            raise FileError(msg)
+        if head.startswith(GZIP) and (kind is None or kind.text or kind.packs):
+            with gzip.GzipFile(fileobj=request.file) as packed:
+                whole = read_bounded(packed, "unpacked it", kind.cost if kind else 2.0)
+            request, head = replace(request, file=io.BytesIO(whole)), whole[:4096]
+        yield request, head
+
+
+def _check_kind(kind: type[Format], seen: type[Format] | None, head: bytes, request: Request) -> None:
+    """Refuse a file that is not what it says, options that mean nothing for it, and one too large."""
     foreign = kind.magic and not kind.begins(head) and kind.name != "mat"  # MATLAB's version 4 has no start of its own
     wrong = foreign or (kind.text and (seen is None or not seen.text))
     if wrong or kind.name == "zarr":
@@ -161,8 +148,10 @@ def _load_open(request: Request, kind: type[Format] | None) -> Loaded:
         raise FileError(msg)
     _check_options(kind, request)
     ask(kind.cost * request.length(), kind.title)
-    if not strange:
-        return kind().read(request)
+
+
+def _read_strange(kind: type[Format], request: Request, ending: str) -> Loaded:
+    """Read a file whose ending says nothing, by how it starts."""
     try:
         loaded = kind().read(request)
     except (MemoryError, ImportError):

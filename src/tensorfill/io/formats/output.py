@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from tensorfill.data.memory import BudgetError
-from tensorfill.io.atomic import OLD, exchange, replacing, room_beside, sweep
+from tensorfill.io.atomic import OLD, exchange, refuse_obstacle, replacing, room_beside, sweep
 from tensorfill.io.formats.apart import remember
 from tensorfill.io.formats.base import Array, FileError, Format, Loaded
 from tensorfill.io.formats.opening import store_of
@@ -83,31 +85,34 @@ class Sink:
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
 
-def write_file(path: Path, write: Callable[[Any], None]) -> None:
-    """Have `write(sink)` fill a new file, then put it in the place of `path`."""
+def send(path: str | Path, write: Callable[[Any], None], *, packed: bool = False) -> None:
+    """Have `write(sink)` fill a new file, gzipped if `packed`, then put it in the place of `path`; or fill a device, or
+    standard output for "-", to which nothing is sent before all of it is made.
+    """
+
+    def fill(sink: Any) -> None:
+        if not packed:
+            write(sink)
+            return
+        with gzip.GzipFile("", "wb", 6, sink, mtime=0) as smaller:
+            write(smaller)
+
     target = Path(os.path.realpath(path))  # the file that a link points to is replaced, not the link
-    if _is_special(target):
+    special = target.exists() and not target.is_file() and not target.is_dir()
+    if str(path) == "-" or special:
         buffer = io.BytesIO()
-        write(buffer)
-        with open(target, "wb", buffering=0) as device:
-            _write_all(device, buffer.getbuffer())
+        fill(buffer)
+        with nullcontext(sys.stdout.buffer) if str(path) == "-" else open(target, "wb") as stream:
+            stream.write(buffer.getbuffer())
+            stream.flush()
         return
-    check_place(target)
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     with replacing(target) as file:
-        write(Sink(file))
+        fill(Sink(file))
     if mode is not None:
         os.chmod(target, mode)
     remember(target)
     _sync(target.parent)
-
-
-def write_stream(stream: IO[bytes], write: Callable[[Any], None]) -> None:
-    """The same into a pipe; nothing is sent before all of it is made."""
-    buffer = io.BytesIO()
-    write(buffer)
-    stream.write(buffer.getbuffer())
-    stream.flush()
 
 
 def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None:
@@ -167,35 +172,19 @@ def _take_place(new: Path, target: Path, old: Path) -> None:
         raise
 
 
-def _is_special(path: Path) -> bool:
-    """A device or a pipe, which must be written to, not replaced."""
-    try:
-        kind = path.stat().st_mode
-    except OSError:
-        return False
-    return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
-
-
 def check_place(target: Path, *, store: bool = False) -> None:
     """Refuse a place where nothing can be written; `store` says that a directory (Zarr) is to be."""
     if not target.parent.is_dir():
         msg = f"the directory {target.parent} does not exist."
         raise FileError(msg)
-    if target.is_dir() and not store:
-        msg = "it is a directory."
-        raise FileError(msg)
-    if store and target.is_dir() and any(target.iterdir()) and not _replaceable(target):
-        msg = "it is a directory that holds other files; name another."
-        raise FileError(msg)
-    if store and target.is_file():
+    if not store:
+        refuse_obstacle(target)
+    elif target.is_file():
         msg = "there is a file of that name, and a directory is to be written; name another."
         raise FileError(msg)
-
-
-def _replaceable(target: Path) -> bool:
-    """A Zarr store is a whole, and another may take its place; a directory of files is the user's."""
-    found = store_of(target)
-    return found is not None and found.name == "zarr"
+    elif target.is_dir() and any(target.iterdir()) and getattr(store_of(target), "name", "") != "zarr":
+        msg = "it is a directory that holds other files; name another."  # a Zarr store is a whole, and may be replaced
+        raise FileError(msg)
 
 
 def _sync(path: Path) -> None:
@@ -206,8 +195,3 @@ def _sync(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-def _write_all(device: Any, data: memoryview) -> None:
-    while data:
-        data = data[device.write(data) :]

@@ -7,48 +7,79 @@ along. Null and NaN are missing. Files are unpacked in a process of its own, wit
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 
-from tensorfill.data.coordinates import match_rows
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.apart import read_apart
-from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, cast, paste
-from tensorfill.io.formats.long import (
-    all_rows,
-    dim_labels,
-    dim_names,
-    encode,
-    load_long,
-    pick_columns,
-    writes_long,
-)
-from tensorfill.io.formats.names import first_mode, label_column, label_note
+from tensorfill.io.formats.base import FORMATS, Array, FileError, Loaded, Request, cast, paste
+from tensorfill.io.formats.cells import text_of
+from tensorfill.io.formats.long import encode, load_long, pick_columns
+from tensorfill.io.formats.names import label_note
+from tensorfill.io.formats.tables import Sheet, Table, load_wide
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
 UNPACKED = "what is in it, unpacked,"
 
 
-def _arrow(what: str) -> tuple[Any, Any]:
-    return attempt_import("pyarrow", what, "parquet"), attempt_import("pyarrow.parquet", what, "parquet")
+@dataclass(frozen=True, eq=False)
+class ArrowSheet:
+    """An Arrow table as a `Sheet`: cells have the types of their columns."""
+
+    table: Any
+
+    def take(self, rows: Array, other: Mapping[int, Array]) -> Self:
+        """These rows, null for -1; of some columns (by their place) `other` ones."""
+        import pyarrow as pa
+
+        columns = []
+        for n, column in enumerate(self.table.columns):
+            at = other.get(n, rows)
+            columns.append(column.take(pa.array(at, mask=at < 0)))  # a null takes a null
+        kept = dict(self.table.schema.metadata or {})
+        if b"pandas" in kept:  # an index by position would have another length
+            notes = json.loads(kept[b"pandas"])
+            notes["index_columns"] = [i for i in notes.get("index_columns", []) if not isinstance(i, dict)]
+            kept[b"pandas"] = json.dumps(notes).encode()
+        fields = [field.with_nullable(True) for field in self.table.schema]
+        return replace(self, table=pa.table(columns, schema=pa.schema(fields, metadata=kept)))
+
+    def fill(self, kind: str, answers: Mapping[int, tuple[Array, Array]], like: Loaded) -> Any:
+        """A sheet for cells of that kind with the answers, as `Sheet.fill` has them."""
+        import pyarrow as pa
+
+        if kind != "arrow":
+            sheet = Sheet(self.table.column_names, [column.to_pylist() for column in self.table.columns], "values")
+            return sheet.fill(kind, answers, like)
+        table = self.table
+        for n, (values, same) in answers.items():
+            field = table.schema.field(n)
+            if like.extra.get("floating") and not pa.types.is_floating(field.type):
+                field = field.with_type(pa.from_numpy_dtype(like.dtype))
+            # each column in its own type, also where a matrix had to take a wider one
+            column = _column(values, field.type, table.column(n), same)
+            table = table.set_column(n, field.with_nullable(True), column)
+        return replace(self, table=table)
 
 
-class ArrowTable(Format):
+class ArrowTable(Table):
     """Tables that Arrow reads and writes."""
 
     options = frozenset({"value"})
+    cells = "arrow"
 
-    def save(self, sink: IO[bytes], table: Any) -> None:
-        """Write an Arrow table."""
+    def save(self, pa: Any, out: Any, table: Any) -> None:
+        """Write an Arrow table to an open stream of Arrow's."""
         raise NotImplementedError
 
     def read(self, request: Request) -> Loaded:
         long = request.dims is not None or request.value is not None
-        pa, _ = _arrow(f"reading {self.name.title()}")
+        pa = attempt_import("pyarrow", f"reading {self.name.title()}", "parquet")
         with pa.ipc.open_stream(pa.py_buffer(read_apart(self.name, request, kind=self.name, long=long))) as stream:
             table = stream.read_all()
         if len(table) == 0:
@@ -56,15 +87,11 @@ class ArrowTable(Format):
             raise FileError(msg)
         return replace(_read_long(table, request) if long else _read_wide(table), format=self.name)
 
-    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        if writes_long(like):
-            where = all_rows(like)
-            self.write_rows(sink, where, array[tuple(where.T)], like)
-        else:
-            self.save(sink, _wide_table(array, like))
-
-    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        self.save(sink, _long_table(indices, values, like))
+    def send(self, sink: IO[bytes], sheet: Any, like: Loaded) -> None:
+        pa = attempt_import("pyarrow", f"writing {self.name.title()}", "parquet")
+        out = pa.BufferOutputStream()
+        self.save(pa, out, sheet.table if isinstance(sheet, ArrowSheet) else _new_table(pa, sheet))
+        sink.write(out.getvalue())
 
 
 @FORMATS.register("parquet")
@@ -76,11 +103,8 @@ class Parquet(ArrowTable):
     endings = (".parquet", ".pq")
     magic = (b"PAR1",)
 
-    def save(self, sink: IO[bytes], table: Any) -> None:
-        pa, pq = _arrow("writing Parquet")
-        out = pa.BufferOutputStream()
-        pq.write_table(table, out)
-        sink.write(out.getvalue())
+    def save(self, pa: Any, out: Any, table: Any) -> None:
+        attempt_import("pyarrow.parquet", "writing Parquet", "parquet").write_table(table, out)
 
 
 @FORMATS.register("feather")
@@ -92,12 +116,9 @@ class Feather(ArrowTable):
     endings = (".feather", ".arrow", ".ipc")
     magic = (b"ARROW1",)
 
-    def save(self, sink: IO[bytes], table: Any) -> None:
-        pa, _ = _arrow("writing Feather")
-        out = pa.BufferOutputStream()
+    def save(self, pa: Any, out: Any, table: Any) -> None:
         with pa.ipc.new_file(out, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file:
             file.write_table(table)
-        sink.write(out.getvalue())
 
 
 @task("parquet", "pyarrow", "pyarrow.parquet")
@@ -117,7 +138,11 @@ def unpack_table(source: str | bytes, kind: str, long: bool) -> bytes:
         with pa.ipc.open_file(packed, options=pa.ipc.IpcReadOptions(use_threads=False)) as file:
             table = file.read_all()
     _ask_table(len(table), len(table.schema), long)
-    _sound(table)
+    try:
+        table.validate(full=True)  # does anything in it point outside of it? Arrow looks only when asked
+    except ValueError as error:
+        msg = f"it is damaged: {' '.join(str(error).split()).rstrip('.')}."
+        raise FileError(msg) from error
     for column in table.columns:
         if pa.types.is_dictionary(column.type):  # is there room for labels once every row has its own?
             ask(2 * column.cast(column.type.value_type).nbytes, "the text in it, row by row,")
@@ -132,21 +157,10 @@ def _ask_table(rows: int, columns: int, long: bool) -> None:
     ask(rows * columns * (100 if long else 24), f"a table of {rows:,} rows and {columns} columns")
 
 
-def _sound(table: Any) -> Any:
-    """The table, if nothing in it points outside of it: Arrow looks only when asked, else it reads what is there."""
-    try:
-        table.validate(full=True)
-    except ValueError as error:
-        msg = f"it is damaged: {' '.join(str(error).split()).rstrip('.')}."
-        raise FileError(msg) from error
-    return table
-
-
 def _is_number(kind: Any) -> bool:
     import pyarrow.types as t
 
-    if t.is_dictionary(kind):
-        kind = kind.value_type
+    kind = kind.value_type if t.is_dictionary(kind) else kind
     return bool(t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind))
 
 
@@ -157,14 +171,43 @@ def _numbers(column: Any) -> tuple[Array, np.dtype[Any]]:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_decimal(column.type):
-        column = column.cast(pa.float64())
+        column = column.cast(pa.string()).cast(pa.float64())  # at once, 3.30 becomes 3.3000000000000003
     dtype = np.dtype(column.type.to_pandas_dtype())
     if column.null_count == 0:
         return column.to_numpy().astype(dtype, copy=False), dtype
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), dtype
 
 
-# --- long form ----------------------------------------------------------------------------------------------------
+def _column(values: Array, kind: Any, before: Any, same: Array) -> Any:
+    """Answers as a column of that type; where they are those of the cells, these stay, to the last digit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(kind):
+        return _column(values, kind.value_type, before, same).dictionary_encode().cast(kind)
+    if pa.types.is_decimal(kind):
+        digits = [None if x != x else round(Decimal(repr(x)), kind.scale) for x in values.tolist()]
+        return pc.if_else(pa.array(same), before, pa.array(digits, kind))
+    known, dtype = _numbers(before)
+    typed = paste(cast(values, dtype), values, known) if np.dtype(kind.to_pandas_dtype()) == dtype else values
+    return pa.array(typed, from_pandas=True).cast(kind, safe=False)  # NaN is null
+
+
+def _new_table(pa: Any, sheet: Sheet) -> Any:
+    """An Arrow table of a sheet from elsewhere; what is of several types in one column becomes text."""
+    columns = []
+    for cells in sheet.columns:
+        if sheet.kind == "text" and cells.dtype == object:
+            cells = [cell or None for cell in cells]
+        try:
+            columns.append(pa.array(cells, from_pandas=True))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            columns.append(pa.array(list(map(text_of, cells))))
+    names = [text_of(name) for name in sheet.header] or list(map(str, range(len(columns))))
+    return pa.table(columns, names=names)
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
 
 
 def _read_long(table: Any, request: Request) -> Loaded:
@@ -181,144 +224,33 @@ def _read_long(table: Any, request: Request) -> Loaded:
             raise FileError(msg)
         axes.append(encode(labels))
     if request.listing:
-        return load_long("parquet", dims, axes, np.zeros(len(table)), {}, first_row=1)
-    values, dtype = _numbers(table.column(value))
-    loaded = load_long("parquet", dims, axes, values, {"table": table, "name": value}, first_row=1)
-    if loaded.dtype == dtype:
-        return loaded
-    assert loaded.values_coo is not None
-    known = loaded.values_coo
-    if dtype.itemsize == 8:  # through float64 large integers would have lost digits
-        column = table.column(value)
-        known = _numbers(column.drop_null())[0]
-    return replace(loaded, dtype=dtype, values_coo=known.astype(dtype))
-
-
-def _long_table(indices: Array, values: Array, like: Loaded) -> Any:
-    pa, _ = _arrow("writing Parquet")
-    labels = dim_labels(like)
-    names = dim_names(like)
-    numbers = pa.array(values, from_pandas=True)  # NaN is null
-    if "table" not in like.extra:
-        columns = {
-            d: pa.array(axis).take(pa.array(indices[:, n]))
-            for n, (d, axis) in enumerate(zip(names, labels, strict=True))
-        }
-        return pa.table({**columns, str(like.extra.get("name") or "value"): numbers})
-    table = like.extra["table"]
-    row = match_rows(like.extra["codes"], indices, like.shape)
-    old = pa.array(row, mask=row < 0)  # a null takes a null: further columns are empty in new rows
-    out = {}
-    for field in table.schema:
-        if field.name in names:
-            n = names.index(field.name)
-            out[field.name] = pa.array(labels[n], type=field.type).take(pa.array(indices[:, n]))
-        elif field.name == like.extra["name"]:
-            before = table.column(field.name).combine_chunks().take(old)
-            same = values == np.where(row >= 0, _numbers(table.column(field.name))[0][row], np.nan)
-            out[field.name] = _fill_column(numbers, _field(field, like).type, before, same)
-        else:
-            out[field.name] = table.column(field.name).combine_chunks().take(old)
-    fields = [f.with_nullable(True) if f.name != like.extra["name"] else _field(f, like) for f in table.schema]
-    return pa.table(list(out.values()), schema=pa.schema(fields, metadata=_metadata(table)))
-
-
-def _fill_column(numbers: Any, kind: Any, before: Any, same: Array) -> Any:
-    """Numbers as a column of that type; decimals that were read are kept to the last digit where nothing changed."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(kind):
-        return numbers.cast(kind.value_type, safe=False).dictionary_encode().cast(kind)
-    if not pa.types.is_decimal(kind):
-        return numbers.cast(kind, safe=False)
-    digits = [None if x is None else round(Decimal(repr(x)), kind.scale) for x in numbers.to_pylist()]
-    return pc.if_else(pa.array(same), before, pa.array(digits, kind))
-
-
-def _field(field: Any, like: Loaded) -> Any:
-    """The field that answers go into: as it was, or one of floats where that was asked for."""
-    import pyarrow as pa
-
-    floating = like.extra.get("floating") and not pa.types.is_floating(field.type)
-    return (field.with_type(pa.from_numpy_dtype(like.dtype)) if floating else field).with_nullable(True)
-
-
-def _metadata(table: Any) -> dict[bytes, bytes]:
-    """The table's own notes, less those on a pandas index by position, whose length no longer holds."""
-    kept = dict(table.schema.metadata or {})
-    if b"pandas" in kept:
-        notes = json.loads(kept[b"pandas"])
-        notes["index_columns"] = [i for i in notes.get("index_columns", []) if not isinstance(i, dict)]
-        kept[b"pandas"] = json.dumps(notes).encode()
-    return kept
-
-
-# --- wide form ----------------------------------------------------------------------------------------------------
+        return load_long(dims, axes, np.zeros(len(table)), None, {}, first_row=1)
+    numbers, dtype = _numbers(table.column(value))
+    known = _numbers(table.column(value).drop_null())[0]  # in floats large integers would have lost digits
+    exact = None if dtype.kind == "f" else known.astype(dtype)
+    places = [table.column_names.index(d) for d in dims]
+    own = {"sheet": ArrowSheet(table), "places": places, "at": table.column_names.index(value), "name": value}
+    return load_long(dims, axes, numbers, exact, own, first_row=1)
 
 
 def _read_wide(table: Any) -> Loaded:
     notes = json.loads((table.schema.metadata or {}).get(b"pandas", b"{}"))
     index = [i for i in notes.get("index_columns", []) if isinstance(i, str)]
-    names = [f.name for f in table.schema if _is_number(f.type) and f.name not in index]
-    if not names:
-        msg = f"none of its columns holds numbers; it has {', '.join(table.column_names) or 'no columns'}."
+    names = table.column_names
+    kept = [n for n, f in enumerate(table.schema) if _is_number(f.type) and f.name not in index]
+    if not kept:
+        msg = f"none of its columns holds numbers; it has {', '.join(names) or 'no columns'}."
         raise FileError(msg)
     note = None
-    if len(names) > 1 and table.column_names[0] == names[0]:  # a column of numbers before all others: an index?
-        first, *rest = (map(_text, table.column(name).to_pylist()) for name in names)
-        note = label_note(names[0], list(first), (list(cells) for cells in rest))
-        names = names if note is None else names[1:]
-    columns, dtypes = zip(*(_numbers(table.column(name)) for name in names), strict=True)
-    others = [n for n in table.column_names if n not in names]
-    labels: dict[str, list[Any]] = {"column": names}
-    beside = {n: [_text(cell) for cell in table.column(name).to_pylist()] for n, name in enumerate(others)}
-    at = label_column(beside) if len(others) > 1 else 0
-    rows = first_mode(others[at or 0]) if others else "row"
-    if others:
-        labels[rows] = table.column(others[at or 0]).to_pylist()
-    left = [name for name in others if name not in index and name != others[at or 0]]
-    notes = tuple(text for text in (note, _left_alone(table, left)) if text)
-    dtype = np.result_type(*dtypes)
+    if len(kept) > 1 and kept[0] == 0:  # a column of numbers before all others: an index?
+        first, *rest = (map(text_of, table.column(n).to_pylist()) for n in kept)
+        note = label_note(names[0], list(first), map(list, rest))
+        kept = kept if note is None else kept[1:]
+    columns, dtypes = zip(*(_numbers(table.column(n)) for n in kept), strict=True)
+    labels = {n: table.column(n).to_pylist() for n in range(len(names)) if n not in kept}
+    beside = {n: list(map(text_of, cells)) for n, cells in labels.items()}
+    kinds = {n: None if names[n] in index else f" ({table.schema.field(n).type})" for n in beside}
     values = np.stack(columns, axis=1)  # of the widest type, float64 where anything is null
-    extra = {"form": "wide", "table": table, "names": names, "dtypes": dtypes, "columns": columns}
-    return Loaded(
-        "parquet", values.shape, dtype, values, dims=(rows, "column"), labels=labels, notes=notes, extra=extra
-    )
-
-
-def _left_alone(table: Any, names: list[str]) -> str | None:
-    """A note on columns that are neither numbers nor labels, with what they hold: text, lists, dates, durations."""
-    if not names:
-        return None
-    told = ", ".join(f"{name!r} ({table.schema.field(name).type})" for name in names)
-    empty = sum(table.column(name).null_count for name in names)
-    many = f"columns {told} hold no numbers and are left as they are"
-    words = many if len(names) > 1 else f"column {told} holds no numbers and is left as it is"
-    return f"{words}, {empty:,} of {'their' if len(names) > 1 else 'its'} cells empty." if empty else f"{words}."
-
-
-def _text(number: Any) -> str:
-    return "" if number is None else str(number)
-
-
-def _wide_table(array: Array, like: Loaded) -> Any:
-    pa, _ = _arrow("writing Parquet")
-    if "table" in like.extra:
-        table = like.extra["table"]
-        for n, name in enumerate(like.extra["names"]):
-            # each column in its own type, also where the matrix had to take a wider one
-            values = array[:, n] if like.extra.get("floating") else cast(array[:, n], like.extra["dtypes"][n])
-            values = paste(values, array[:, n], like.extra["columns"][n])
-            at = table.column_names.index(name)
-            field = _field(table.schema.field(at), like)
-            same = array[:, n] == like.extra["columns"][n]
-            filled = _fill_column(pa.array(values, from_pandas=True), field.type, table.column(at), same)
-            table = table.set_column(at, field, filled)
-        return table
-    names, known = dim_names(like), like.labels or {}
-    rows, columns = known.get(names[0]), known.get(names[1])
-    out = {} if rows is None else {names[0]: pa.array([str(r) for r in rows])}
-    for n in range(array.shape[1]):
-        out[str(n if columns is None else columns[n])] = pa.array(array[:, n], from_pandas=True)
-    return pa.table(out)
+    notes = () if note is None else (note,)
+    loaded = load_wide(ArrowSheet(table), names, kept, beside, labels, (values, None, values), notes, kinds)
+    return replace(loaded, dtype=np.result_type(*dtypes))

@@ -1,4 +1,4 @@
-"""CSV and TSV tables, in long form (`dims` named) or wide form (a matrix), with the standard library only.
+"""Tables, in long form (`dims` named) or wide form (a matrix), from whatever file: read, and filled.
 
 Wide: the first row is a header if any of its cells is not a number, or if it counts (2005,2006,2007,...); the first
 column holds row labels if any of its cells is not a number, if its header is blank, if it counts (0,1,2,...), or if it
@@ -6,22 +6,21 @@ is called id and its numbers differ. Further columns of text, under a header, ar
 dates that rise, or tells apart rows that the first column does not, it is the one of the labels. Blank cells, NaN, NA,
 null, dashes and ? are missing. If every number is written without a point or exponent the table is one of integers, and
 so is the answer; if all values are yes and no, or true and false, so is the answer. Cells that were read are written
-back character for character; in long form further columns are kept, and blank in new rows.
+back as they were; in long form further columns are kept, and blank in new rows.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import IO, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import IO, Any, ClassVar, Self
 
 import numpy as np
 
 from tensorfill.data.coordinates import match_rows
-from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, texts
-from tensorfill.io.formats.cells import COMMA, OPPOSITE, Notation
+from tensorfill.io.formats.base import Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.cells import COMMA, OPPOSITE, Notation, text_of, value_of, values_of
 from tensorfill.io.formats.long import (
     all_rows,
     dim_labels,
@@ -31,205 +30,262 @@ from tensorfill.io.formats.long import (
     pick_columns,
     writes_long,
 )
-from tensorfill.io.formats.names import first_mode, header_note, label_column, label_note
-from tensorfill.io.formats.separated import GUESSED, WINDOWS, read_rows
+from tensorfill.io.formats.names import first_mode, header_note, label_column, label_note, left_alone
+
+Cells = list[list[Any]]
+PLAIN = Notation()
 
 
-@FORMATS.register("csv")
-class CSV(Format):
-    """Comma, semicolon or tab separated values in UTF-8, UTF-16 or, where it is neither, Windows-1252."""
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """The cells of a table by columns, (rows,) each.
 
-    title = "a CSV table"
-    description = "table: long form with --dims a,b,c --value v, or wide form (a matrix); may be gzipped"
-    endings = (".csv",)
-    text = True
-    cost = 30.0  # a short text is an object of 50 bytes and more to Python
+    Attributes
+    ----------
+    header : the cells above the columns; empty where there is no header
+    kind : what the cells are: "text", "values" (numbers, dates, text, None), or "labels" of what was no such table;
+        columns of answers may be arrays of numbers
+    """
+
+    header: list[Any]
+    columns: list[Any]
+    kind: str = "labels"
+    notation: Notation = PLAIN
+
+    def take(self, rows: Array, other: Mapping[int, Array]) -> Self:
+        """These rows, blank for -1; of some columns (by their place) `other` ones."""
+        blank = "" if self.kind == "text" else None
+        columns = []
+        for n, column in enumerate(self.columns):
+            at = other.get(n, rows)
+            columns.append(np.where(at >= 0, column[at], blank))
+        return replace(self, columns=columns)
+
+    def fill(self, kind: str, answers: Mapping[int, tuple[Array, Array]], like: Loaded) -> Sheet:
+        """A sheet for cells of that kind with the answers, {place of a column: (values, which are those of the cell)}.
+        Cells stay as they are where they are of this kind.
+        """
+        columns = list(self.columns)
+        for n, (values, same) in answers.items():
+            if kind not in (self.kind, "text"):
+                columns[n] = values
+                continue
+            new: Any = self.notation.texts(values)
+            if self.kind == "text" and not like.extra.get("floating"):
+                new = self.notation.like(like.extra["sheet"].columns[n], values)
+            new = np.array([*new] if kind == "text" else [*map(value_of, new)], dtype=object)
+            # words for yes and no do not stay among fractions
+            keep = kind == self.kind and (self.notation.words is None or values.dtype.kind == "b")
+            columns[n] = np.where(same, columns[n], new) if keep else new
+        return replace(self, columns=columns)
+
+    def texts(self) -> Cells:
+        """All rows as text, header first."""
+        columns = [PLAIN.texts(c) if _typed(c) else map(text_of, c) for c in self.columns]
+        rows = map(list, zip(*columns, strict=True))
+        return [*([[text_of(cell) for cell in self.header]] if self.header else []), *rows]
+
+    def values(self) -> Cells:
+        """All rows as Python's own values, header first."""
+        columns = [c if self.kind == "values" and not _typed(c) else values_of(c) for c in self.columns]
+        header = self.header if self.kind == "values" else [text_of(cell) or None for cell in self.header]
+        return [*([header] if self.header else []), *map(list, zip(*columns, strict=True))]
+
+
+def _typed(column: Any) -> bool:
+    return isinstance(column, np.ndarray) and column.dtype != object
+
+
+class Table(Format):
+    """A file with rows and columns. Subclasses call `read_cells`, and write a Sheet."""
+
     options = frozenset({"value", "missing_value"})
-    delimiter: ClassVar[str] = ","  # of a new table; one that was read keeps its own
+    cells: ClassVar[str]  # what its cells are: "text", "values" or "arrow"
 
-    def read(self, request: Request) -> Loaded:
-        rows, style = read_rows(request.bytes())
-        long = request.dims is not None or request.value is not None
-        loaded = (read_long if long else read_wide)(rows, style, request)
-        notes = (GUESSED,) if style["encoding"] == WINDOWS else ()
-        return replace(loaded, format=self.name, notes=(*loaded.notes, *notes))
-
-    def columns(self, request: Request) -> dict[str, list[str]]:
-        rows, _ = read_rows(request.bytes())
-        return {name.strip(): list(cells) for name, *cells in zip(*rows, strict=True)}
+    def send(self, sink: IO[bytes], sheet: Any, like: Loaded) -> None:
+        """Write a sheet."""
+        raise NotImplementedError
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if writes_long(like):
             where = all_rows(like)
             self.write_rows(sink, where, array[tuple(where.T)], like)
         else:
-            self._write(sink, wide_rows(array, like), like)
+            self.send(sink, fill_wide(array, like, self.cells), like)
 
     def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        self._write(sink, long_rows(indices, values, like), like)
-
-    def _style(self, like: Loaded) -> dict[str, Any]:
-        """How to write: as it was, or in a new table with semicolons where numbers have commas."""
-        if like.format == self.name:
-            return like.extra["style"]
-        comma = getattr(like.extra.get("notation"), "comma", False)
-        return {"delimiter": ";" if comma and self.delimiter == "," else self.delimiter, "lineterminator": "\n"}
-
-    def _write(self, sink: IO[bytes], rows: Iterable[Sequence[str]], like: Loaded) -> None:
-        style = {"encoding": "utf-8", **self._style(like)}
-        with io.TextIOWrapper(io.BytesIO(), encoding=style.pop("encoding"), newline="") as text:
-            text.write(style.pop("preface", ""))
-            csv.writer(text, **style).writerows(rows)
-            text.flush()
-            sink.write(text.buffer.getbuffer())
+        self.send(sink, fill_long(indices, values, like, self.cells), like)
 
 
-@FORMATS.register("tsv")
-class TSV(CSV):
-    """The same with tabs."""
-
-    title = "a TSV table"
-    description = "the same as csv, separated by tabs"
-    endings = (".tsv",)
-    delimiter = "\t"
+def read_cells(rows: Cells, request: Request, extra: dict[str, Any], *, delimiter: str = "") -> Loaded:
+    """A table by its rows, header first: of text if there is a delimiter, else of values. It is in long form if
+    dimensions or the column of values are named.
+    """
+    kind = "text" if delimiter else "values"
+    texts = rows if delimiter else [[text_of(cell) for cell in row] for row in rows]
+    long = request.dims is not None or request.value is not None
+    loaded = (_read_long if long else _read_wide)(rows, texts, kind, delimiter or ",", request)
+    return replace(loaded, extra={**loaded.extra, **extra})
 
 
 # --- long form ----------------------------------------------------------------------------------------------------
 
 
-def read_long(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
+def _read_long(rows: Cells, texts: Cells, kind: str, delimiter: str, request: Request) -> Loaded:
     """One row per known entry."""
-    header, body = [cell.strip() for cell in rows[0]], rows[1:]
+    header, body = [cell.strip() for cell in texts[0]], texts[1:]
     dims, value = pick_columns(header, request)
     if not body:
         msg = "it has a header but no rows."
         raise FileError(msg)
+    places = [header.index(d) for d in dims]
     axes = []
-    for d in dims:
-        at = header.index(d)
+    for d, at in zip(dims, places, strict=True):
         labels = [row[at].strip() for row in body]
         if "" in labels:
             msg = f"row {labels.index('') + 2} has no label in column {d!r}; name it, or leave that row out."
             raise FileError(msg)
+        named = {label for label, row in zip(labels, rows[1:], strict=True) if isinstance(row[at], str)}
+        for label, row in zip(labels, rows[1:], strict=True):
+            if label in named and not isinstance(row[at], str):
+                msg = f"column {d!r} holds {label} as a number and as text; write it in one way."
+                raise FileError(msg)
         axes.append(encode(labels))
     if request.listing:
-        return load_long("csv", dims, axes, np.zeros(len(body)), {}, first_row=2)
+        return load_long(dims, axes, np.zeros(len(body)), None, {}, first_row=2)
     at = header.index(value)
     cells = [row[at] for row in body]
-    notation = Notation.of(cells, request.missing_value, style.get("delimiter", ","))
-    values = notation.column(cells, "", (f"row {k + 2}, column {value!r}" for k in range(len(cells))))
-    own = {"rows": body, "header": rows[0], "at": at, "style": style, "numbers": values, "notation": notation}
-    loaded = load_long("csv", dims, axes, values, {**own, "name": value}, first_row=2)
-    return _as_whole(loaded, cells)
+    notation = Notation.of(cells, request.missing_value, delimiter)
+    numbers, exact = notation.numbers(cells, "", (f"row {k + 2}, column {value!r}" for k in range(len(cells))))
+    sheet = _sheet(rows[0], rows[1:], kind, notation)
+    own = {"sheet": sheet, "header": texts[0], "places": places, "at": at, "name": value}
+    return load_long(dims, axes, numbers, exact, own, first_row=2)
 
 
-def _as_whole(loaded: Loaded, cells: Sequence[str]) -> Loaded:
-    """Integers or words with gaps, as what they are: what was read can be written, in any format."""
-    exact = loaded.extra["notation"].exact(cells) if loaded.dtype.kind == "f" else None
-    if exact is None:
-        return loaded
-    if loaded.values is None:
-        return replace(loaded, dtype=exact.dtype, values_coo=exact)
-    known = ~np.isnan(loaded.values)
-    values = np.zeros(loaded.shape, dtype=exact.dtype)
-    values[known] = exact
-    return replace(loaded, dtype=exact.dtype, values=values, mask=known)
+def _sheet(header: list[Any], body: Cells, kind: str, notation: Notation) -> Sheet:
+    cells = np.empty((len(body), len(body[0])), dtype=object)
+    cells[:] = body
+    return Sheet(header, list(cells.T), kind, notation)
 
 
-def long_rows(indices: Array, values: Array, like: Loaded) -> Iterable[list[str]]:
-    """The rows of single entries, header first."""
-    labels = [[str(x) for x in axis] for axis in dim_labels(like)]
-    own = "header" in like.extra  # it came from such a table
-    header = list(like.extra["header"]) if own else [*dim_names(like), str(like.extra.get("name") or "value")]
-    plain = [cell.strip() for cell in header]
-    places = [plain.index(d) for d in dim_names(like)]
-    at = like.extra["at"] if own else len(header) - 1
-    before = match_rows(like.extra["codes"], indices, like.shape) if own else np.full(len(indices), -1)
-    same = np.zeros(len(indices), dtype=bool)
-    notation = like.extra.get("notation", Notation())
-    if own and notation.keeps(values):
-        same = (before >= 0) & (like.extra["numbers"][before] == values)  # the very characters that were read
-    yield header
-    new = _answers(values, [row[at] for row in like.extra["rows"]], like) if own else notation.texts(values)
-    for index, row, text, kept in zip(indices.tolist(), before.tolist(), new, same.tolist(), strict=True):
-        if kept:
-            yield like.extra["rows"][row]
-            continue
-        if row >= 0:
-            cells = list(like.extra["rows"][row])
-        else:
-            cells = [""] * len(header)
-            for place, axis, k in zip(places, labels, index, strict=True):
-                cells[place] = axis[k]
-        cells[at] = text
-        yield cells
-
-
-def _answers(values: Array, cells: Sequence[str], like: Loaded) -> Iterable[str]:
-    """Answers (n,) as texts; in a file of text with as many digits as the cells of their column have."""
-    notation, plain = like.extra["notation"], like.extra.get("floating") or not like.extra["style"]
-    return notation.texts(values) if plain else notation.like(cells, values)
+def fill_long(indices: Array, values: Array, like: Loaded, kind: str) -> Any:
+    """The sheet of single entries: indices (n, N), values (n,)."""
+    if like.extra.get("form") != "long" or "sheet" not in like.extra:
+        columns = []
+        for n, axis in enumerate(dim_labels(like)):
+            columns.append([axis[k] for k in indices[:, n]])
+        return Sheet([*dim_names(like), str(like.extra.get("name") or "value")], [*columns, values])
+    codes, at = like.extra["codes"], like.extra["at"]
+    row = match_rows(codes, indices, like.shape)
+    labels: dict[int, Array] = {}
+    for n, place in enumerate(like.extra["places"]):  # a new row has the labels as they were first written
+        first = np.unique(codes[:, n], return_index=True)[1]
+        labels[place] = np.where(row >= 0, row, first[indices[:, n]])
+    same = (row >= 0) & (like.extra["numbers"][row] == values)
+    return like.extra["sheet"].take(row, labels).fill(kind, {at: (values, same)}, like)
 
 
 # --- wide form ----------------------------------------------------------------------------------------------------
 
 
-def read_wide(rows: list[list[str]], style: dict[str, Any], request: Request) -> Loaded:
+def _read_wide(rows: Cells, texts: Cells, kind: str, delimiter: str, request: Request) -> Loaded:
     """A matrix."""
-    between = style.get("delimiter", ",")
-    notation = Notation.of((cell for row in rows[1:] for cell in row[1:]), request.missing_value, between)
+    notation = Notation.of((cell for row in texts[1:] for cell in row[1:]), request.missing_value, delimiter)
     notes: list[str | None] = []
-    top = int(any(notation.number(cell) is None for cell in rows[0]))
+    top = int(any(notation.number(cell) is None for cell in texts[0]))
     if not top:
-        notes.append(header_note(rows))
+        notes.append(header_note(texts))
         top = int(notes[0] is not None)
-    body, corner = rows[top:], rows[0][0].strip() if top else ""
-    left = int((top and corner == "") or any(notation.number(row[0]) is None for row in body))
-    if not left and body and len(rows[0]) > 1:
-        first, *others = zip(*body, strict=True)
-        notes.append(label_note(corner, first, others, notation))
+    header = [cell.strip() for cell in texts[0]] if top else []
+    body, columns = texts[top:], list(zip(*texts[top:], strict=True))
+    left = int((top and header[0] == "") or any(notation.number(row[0]) is None for row in body))
+    if not left and len(columns) > 1:
+        notes.append(label_note(header[0] if top else "", columns[0], columns[1:], notation))
         left = int(notes[-1] is not None)
-    beside = _columns_of_text(body, left, notation.missing) if top else []
-    kept = [n for n in range(left, len(rows[0])) if n not in beside]
+    beside = _columns_of_text(columns, left, notation.missing) if top else []
+    kept = [n for n in range(left, len(texts[0])) if n not in beside]
     cells = [row[n] for row in body for n in kept]
     if not cells:
         msg = "it holds no numbers, only a header."
         raise FileError(msg)
     if beside:
-        notation = Notation.of(cells, request.missing_value, between)
+        notation = Notation.of(cells, request.missing_value, delimiter)
     width = len(kept)
     names = (f"row {k // width + top + 1}, column {kept[k % width] + 1}" for k in range(len(cells)))
     where = ", and a matrix holds numbers only; for one row per entry name its columns: --dims a,b,c --value v"
-    values = notation.column(cells, where, names).reshape(len(body), width)
-    at = label_column({n: [row[n].strip() for row in body] for n in [*range(left), *beside]})
-    dims = ("row" if at is None else first_mode(rows[0][at].strip() if top else ""), "column")
-    labels: dict[str, list[Any]] = {}
-    if at is not None:
-        labels[dims[0]] = [row[at] for row in body]
-    if top:
-        labels["column"] = [rows[0][n] for n in kept]
-    notes.append(_left_alone(rows[0], body, [n for n in [*range(left), *beside] if n != at]) if top else None)
-    loaded = Loaded(
-        format="csv",
+    numbers, exact = notation.numbers(cells, where, names)
+    values, mask = _dense(numbers, exact, (len(body), width))
+    others = [*range(left), *beside]
+    return load_wide(
+        _sheet(rows[0] if top else [], rows[top:], kind, notation),
+        texts[0] if top else [],
+        kept,
+        {n: [cell.strip() for cell in columns[n]] for n in others},
+        {n: list(columns[n]) for n in others},
+        (values, mask, numbers.reshape(values.shape)),
+        tuple(note for note in notes if note),
+    )
+
+
+def load_wide(
+    sheet: Any,
+    header: Sequence[str],
+    kept: Sequence[int],
+    beside: Mapping[int, Sequence[str]],
+    labels: Mapping[int, list[Any]],
+    given: tuple[Array, Array | None, Array],
+    notes: tuple[str, ...],
+    kinds: Mapping[int, str | None] = MappingProxyType({}),
+) -> Loaded:
+    """A matrix from a table.
+
+    Parameters
+    ----------
+    kept : places of the columns of numbers
+    beside, labels : by their places, the other columns as text without spaces around it, and as labels
+    given : values (rows, kept), mask or None, and numbers as floats with NaN, to see later which were answers
+    kinds : what to say of columns beside behind their names; None to say nothing at all
+    """
+    at = label_column(beside)
+    rows = "row" if at is None else first_mode(header[at].strip() if header else "")
+    found = {} if at is None else {rows: labels[at]}
+    if header:
+        found["column"] = [header[n] for n in kept]
+    alone = [n for n in beside if n != at and header and header[n].strip() and kinds.get(n, "") is not None]
+    empty = sum(cell == "" for n in alone for cell in beside[n])
+    told = left_alone([f"{header[n].strip()!r}{kinds.get(n, '')}" for n in alone], empty)
+    values, mask, numbers = given
+    return Loaded(
+        format="",
         shape=values.shape,
         dtype=values.dtype,
         values=values,
-        dims=dims,
-        labels=labels or None,
-        notes=tuple(note for note in notes if note),
-        extra={"form": "wide", "style": style, "rows": rows, "top": top, "kept": kept, "notation": notation},
+        mask=mask,
+        dims=(rows, "column"),
+        labels=found or None,
+        notes=(*notes, *told),
+        extra={"form": "wide", "sheet": sheet, "kept": kept, "numbers": numbers},
     )
-    return _as_whole(loaded, cells)
 
 
-def _columns_of_text(body: list[list[str]], left: int, missing: frozenset[str]) -> list[int]:
+def _dense(numbers: Array, exact: Array | None, shape: tuple[int, ...]) -> tuple[Array, Array | None]:
+    """(values, mask or None) of a matrix: bool or integers where all known cells are, else floats with NaN."""
+    if exact is None:
+        return numbers.reshape(shape), None
+    known = ~np.isnan(numbers)
+    values = np.zeros(len(numbers), dtype=exact.dtype)
+    values[known] = exact
+    return values.reshape(shape), None if known.all() else known.reshape(shape)
+
+
+def _columns_of_text(columns: Sequence[Sequence[str]], left: int, missing: frozenset[str]) -> list[int]:
     """The places, from `left` on, of columns that hold text and no number, beside columns of numbers. Where there are
     none of these, columns of yes and no are the data.
     """
     text, words, numbers = [], [], []
     plain = Notation(missing)
-    for n in range(left, len(body[0]) if body else 0):
-        known = [cell.strip() for cell in (row[n] for row in body) if cell.strip().lower() not in missing]
+    for n, column in enumerate(columns[left:], start=left):
+        known = plain.known(column)
         if not known or any(plain.number(cell) is not None or COMMA.fullmatch(cell) for cell in known):
             numbers += [n] * bool(known)
         elif all(cell.lower() in OPPOSITE for cell in known):
@@ -241,38 +297,46 @@ def _columns_of_text(body: list[list[str]], left: int, missing: frozenset[str]) 
     return text if words else []
 
 
-def _left_alone(header: list[str], body: list[list[str]], places: Sequence[int]) -> str | None:
-    """A note about the columns at these places, which are neither numbers nor labels of rows."""
-    names = [repr(header[n].strip()) for n in places if header[n].strip()]
-    if not names:
-        return None
-    empty = sum(row[n].strip() == "" for row in body for n in places)
-    if len(names) == 1:
-        words, whose = f"column {names[0]} holds no numbers and is left as it is", "its"
-    else:
-        words, whose = f"columns {', '.join(names)} hold no numbers and are left as they are", "their"
-    return f"{words}, {empty:,} of {whose} cells empty." if empty else f"{words}."
-
-
-def wide_rows(array: Array, like: Loaded) -> Iterable[list[str]]:
-    """The rows of a matrix, header first."""
-    if "rows" in like.extra:  # it came from such a table
-        top, kept, old = like.extra["top"], like.extra["kept"], like.extra["rows"]
-        yield from old[:top]
-        notation = like.extra["notation"]
-        keep = notation.keeps(array)
-        new = [list(_answers(x, [row[n] for row in old[top:]], like)) for n, x in zip(kept, array.T, strict=True)]
-        for k, (row, values) in enumerate(zip(old[top:], array.tolist(), strict=True)):
-            cells = list(row)
-            for n, value, column in zip(kept, values, new, strict=True):
-                if not (keep and notation.number(row[n]) == value):
-                    cells[n] = column[k]
-            yield cells
-        return
+def fill_wide(array: Array, like: Loaded, kind: str) -> Any:
+    """The sheet of a matrix."""
+    if "sheet" in like.extra:
+        same = array == like.extra["numbers"]
+        answers = {n: (array[:, k], same[:, k]) for k, n in enumerate(like.extra["kept"])}
+        return like.extra["sheet"].fill(kind, answers, like)
     names, known = dim_names(like), like.labels or {}
     rows, columns = known.get(names[0]), known.get(names[1])
-    if columns is not None:
-        corner = "" if names[0] == "row" else names[0]
-        yield ([corner] if rows is not None else []) + [str(c) for c in columns]
-    for k, values in enumerate(array):
-        yield ([str(rows[k])] if rows is not None else []) + list(texts(values))
+    corner = [] if rows is None else ["" if names[0] == "row" else names[0]]
+    return Sheet([] if columns is None else [*corner, *columns], [*([] if rows is None else [rows]), *array.T])
+
+
+def with_slices(loaded: Loaded, mode: int, take: Array, labels: Sequence[str] | None) -> dict[str, Any] | None:
+    """What was read of a table of text, for other slices along `mode`: `take` says which old one each is, -1 for a new
+    one. None for other files, and for new columns of a matrix.
+    """
+    own, sheet = loaded.extra, loaded.extra.get("sheet")
+    if not isinstance(sheet, Sheet) or sheet.kind != "text" or labels is None:
+        return None
+    if own["form"] == "wide":
+        if mode != 0:
+            return None
+        sheet = sheet.take(take, {})
+        columns, old = [*sheet.columns], dim_labels(loaded)[0]
+        place = next(n for n, cells in enumerate(own["sheet"].columns) if n not in own["kept"] and [*cells] == old)
+        columns[place] = np.array(labels, dtype=object)
+        numbers = np.where((take >= 0)[:, None], own["numbers"][take], np.nan)
+        return {**own, "sheet": replace(sheet, columns=columns), "numbers": numbers}
+    # a new slice of a long table has one row in the sheet, from which others have their labels
+    new = np.flatnonzero(take < 0)
+    codes = own["codes"].copy()
+    codes[:, mode] = np.flatnonzero(take >= 0)[codes[:, mode]]
+    more = np.zeros((len(new), codes.shape[1]), dtype=codes.dtype)
+    more[:, mode] = new
+    sheet = sheet.take(np.append(np.arange(len(codes)), np.full(len(new), -1)), {})
+    columns = [*sheet.columns]
+    for n, place in enumerate(own["places"]):
+        marks = labels if n == mode else dim_labels(loaded)[n]
+        columns[place] = np.append(columns[place][: len(codes)], np.array([marks[k] for k in more[:, n]], dtype=object))
+    first = [*own["first"][:mode], np.arange(len(take)), *own["first"][mode + 1 :]]
+    numbers = np.append(own["numbers"], np.full(len(new), np.nan))
+    changed = {"sheet": replace(sheet, columns=columns), "codes": np.concatenate([codes, more])}
+    return {**own, **changed, "first": first, "numbers": numbers}

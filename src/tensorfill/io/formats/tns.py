@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Callable
 from typing import IO
 
 import numpy as np
@@ -50,24 +51,20 @@ class TNS(Format):
         return Loaded("tns", shape, values.dtype, indices=(where - 1)[seen], values_coo=values[seen])
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        for start in range(0, array.size, CHUNK):
-            flat = np.arange(start, min(start + CHUNK, array.size))
-            where = np.stack(np.unravel_index(flat, array.shape), axis=1)
-            self._lines(sink, where, array.ravel()[flat], like.shape, first=start == 0)
+        self._lines(sink, lambda flat: np.stack(np.unravel_index(flat, array.shape), axis=1), array.ravel(), like)
 
     def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        for start in range(0, len(values), CHUNK):
-            part = slice(start, start + CHUNK)
-            self._lines(sink, indices[part], values[part], like.shape, first=start == 0)
+        self._lines(sink, indices.__getitem__, values, like)
 
-    def _lines(self, sink: IO[bytes], where: Array, values: Array, shape: tuple[int, ...], *, first: bool) -> None:
-        if first:
-            sink.write(f"# shape {' '.join(map(str, shape))}\n".encode())
-        if values.dtype.kind == "f" and np.isnan(values).any():  # what is missing is absent
-            where, values = where[~np.isnan(values)], values[~np.isnan(values)]
-        columns = [map(str, (column + 1).tolist()) for column in where.T]
-        rows = zip(*columns, texts(values), strict=True)
-        sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())
+    def _lines(self, sink: IO[bytes], places: Callable[[Array], Array], values: Array, like: Loaded) -> None:
+        """One line for each value; what is missing is absent."""
+        sink.write(f"# shape {' '.join(map(str, like.shape))}\n".encode())
+        for start in range(0, len(values), CHUNK):
+            flat = np.arange(start, min(start + CHUNK, len(values)))
+            flat = flat[values[flat] == values[flat]]
+            columns = [map(str, (column + 1).tolist()) for column in places(flat).T]
+            rows = zip(*columns, texts(values[flat]), strict=True)
+            sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())
 
 
 def _parse(data: bytes, least: int) -> Array:

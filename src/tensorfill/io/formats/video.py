@@ -40,12 +40,9 @@ class Video(Format):
     def read(self, request: Request) -> Loaded:
         attempt_import("av", "reading films", "video")
         found = read_apart("video", request)
-        values = found["frames"]
-        if values.shape[0] == 1:
-            values = values[0]
-        return load_picture(
-            request, "video", values, None, video=values.ndim == 4, extra={"rate": found["rate"], "save": {}}
-        )
+        video = len(found["frames"]) > 1
+        values = found["frames"] if video else found["frames"][0]
+        return load_picture(request, "video", values, None, video=video, extra={"rate": found["rate"]})
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         av = attempt_import("av", "writing films", "video")
@@ -59,50 +56,39 @@ class Video(Format):
             raise FileError(msg)
         frames = values if "F" in axes else values[None]
         colour = frames if "C" in axes else np.repeat(frames[..., None], 3, axis=-1)
-        sink.write(_encode(av, colour, Fraction(like.extra.get("rate") or _rate(like))))
-
-
-def _rate(like: Loaded) -> str:
-    """Frames per second: those of a GIF's first frame, else ten."""
-    first = (like.extra.get("durations") or [100])[0] or 100
-    return str(Fraction(1000, int(first)))
-
-
-def _encode(av: Any, frames: Array, rate: Fraction) -> bytes:
-    """An .mp4 of frames (F, H, W, 3) uint8."""
-    height, width = frames.shape[1:3]
-    out = io.BytesIO()
-    with av.open(out, "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=rate, options={"crf": QUALITY, "preset": "medium"})
+        first = (like.extra.get("durations") or [100])[0] or 100  # thousandths of a second, of a GIF
+        rate = Fraction(like.extra.get("rate") or Fraction(1000, int(first)))
+        height, width = frames.shape[1:3]
         # most players know colours at half the resolution only, which needs even sides
-        stream.width, stream.height = width, height
-        stream.pix_fmt = "yuv420p" if width % 2 == height % 2 == 0 else "yuv444p"
-        for frame in frames:
-            picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
-            container.mux(stream.encode(picture))
-        container.mux(stream.encode(None))
-    return out.getvalue()
+        even = width % 2 == height % 2 == 0
+        out = io.BytesIO()
+        with av.open(out, "w", format="mp4") as container:
+            stream = container.add_stream("libx264", rate=rate, options={"crf": QUALITY, "preset": "medium"})
+            stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p" if even else "yuv444p"
+            for frame in colour:
+                picture = av.VideoFrame.from_ndarray(np.ascontiguousarray(frame), format="rgb24")
+                container.mux(stream.encode(picture))
+            container.mux(stream.encode(None))
+        sink.write(out.getbuffer())
 
 
 @task("video", "av")
 def frames_of(source: str | bytes) -> dict[str, Any]:
     """The frames (F, H, W, 3) of a film, by its path or its bytes, and how many there are in a second."""
     av = attempt_import("av", "reading films", "video")
+    parts: list[Array] = []
     with av.open(io.BytesIO(source) if isinstance(source, bytes) else source) as container:
-        if not container.streams.video:
-            msg = "it holds no pictures."
-            raise FileError(msg)
-        stream = container.streams.video[0]
-        size = 3 * stream.width * stream.height
-        ask(3 * size * max(stream.frames, 1), f"a film of {stream.frames or 'many'} frames")
-        parts: list[Array] = []
-        for frame in container.decode(stream):
-            ask(2 * size * (len(parts) + 1), f"a film of more than {len(parts)} frames")
-            parts.append(frame.to_ndarray(format="rgb24"))
-            if parts[-1].shape != parts[0].shape:
-                msg = f"its frames must be of one size; got {parts[0].shape} and {parts[-1].shape}. Convert it first."
-                raise FileError(msg)
-        if not parts:
-            msg = "it holds no pictures."
-            raise FileError(msg)
-        return {"frames": np.stack(parts), "rate": str(stream.average_rate or 10)}
+        for stream in container.streams.video[:1]:
+            size = 3 * stream.width * stream.height
+            ask(3 * size * max(stream.frames, 1), f"a film of {stream.frames or 'many'} frames")
+            for frame in container.decode(stream):
+                ask(2 * size * (len(parts) + 1), f"a film of more than {len(parts)} frames")
+                parts.append(frame.to_ndarray(format="rgb24"))
+                if parts[-1].shape != parts[0].shape:
+                    msg = f"its frames must be of one size; got {parts[0].shape} and {parts[-1].shape}. "
+                    msg += "Convert it first."
+                    raise FileError(msg)
+            if parts:
+                return {"frames": np.stack(parts), "rate": str(stream.average_rate or 10)}
+    msg = "it holds no pictures."
+    raise FileError(msg)

@@ -18,12 +18,10 @@ from tensorfill.data.memory import ask
 from tensorfill.io.formats.apart import read_apart
 from tensorfill.io.formats.arrays import choose
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.hdf5 import open_hdf5
 from tensorfill.io.formats.long import dim_names
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
-
-UNPACKED = "what is in it, unpacked,"
-UNNAMED = "/"  # no name of an array
 
 
 def load_dataset(format: str, dataset: Any, request: Request, extra: dict[str, Any]) -> Loaded:
@@ -90,24 +88,45 @@ def _packable(array: Array, encoding: dict[str, Any]) -> Array:
     return (packed * scale + offset).astype(array.dtype)
 
 
-def check_names(dataset: Any, title: str) -> None:
-    """Refuse names that the file would take for a path inside it."""
-    for name in (*dataset.variables, *dataset.dims):
-        if "/" in str(name):
-            msg = f"{title} has no '/' in a name; got {str(name)!r}. Rename it, or write .csv, .parquet or .npy."
-            raise FileError(msg)
+class Labelled(Format):
+    """Files that xarray reads and writes."""
+
+    streams = False
+    options = frozenset({"variable"})
+
+    def open(self, request: Request, **options: Any) -> Loaded:
+        """One variable of the file, which is read apart: what its chunks unpack to is known only then."""
+        xr = attempt_import("xarray", f"reading {self.name}", "xarray")
+        raw = read_apart(self.name, request, **options)
+        dataset = xr.Dataset(
+            {name: xr.Variable(*parts) for name, parts in raw["variables"].items()}, attrs=raw["attrs"]
+        )
+        dataset.encoding = raw["encoding"]
+        loaded = load_dataset(self.name, xr.decode_cf(dataset), request, {"options": options})
+        return loaded if raw["named"] else replace(loaded, dims=None, labels=None)
+
+    def write_path(self, path: Path, array: Array, like: Loaded) -> None:
+        dataset = fill_dataset(array, like)
+        for name in (*dataset.variables, *dataset.dims):
+            if "/" in str(name):  # the file would take it for a path inside it
+                title = self.title.split()[1]
+                msg = f"{title} has no '/' in a name; got {str(name)!r}. Rename it, or write .csv, .parquet or .npy."
+                raise FileError(msg)
+        self.save(dataset, path, like.extra["options"] if like.format == self.name else {})
+
+    def save(self, dataset: Any, path: Path, options: dict[str, Any]) -> None:
+        """Write a dataset as the file with these options was."""
+        raise NotImplementedError
 
 
 @FORMATS.register("netcdf")
-class NetCDF(Format):
+class NetCDF(Labelled):
     """NetCDF 3 through SciPy, NetCDF 4 through h5netcdf."""
 
     title = "a NetCDF file"
     description = "labelled arrays by name (--variable); coordinates and attributes kept; needs xarray"
     endings = (".nc", ".nc4", ".cdf", ".netcdf")
     magic = (b"CDF\x01", b"CDF\x02", b"\x89HDF")
-    streams = False
-    options = frozenset({"variable"})
 
     @classmethod
     def looks(cls, head: bytes) -> bool:
@@ -115,138 +134,113 @@ class NetCDF(Format):
 
     def read(self, request: Request) -> Loaded:
         assert request.file is not None
-        xr = attempt_import("xarray", "reading NetCDF", "xarray")
+        attempt_import("xarray", "reading NetCDF", "xarray")
         engine = "scipy" if request.file.read(3) == b"CDF" else "h5netcdf"
         if engine == "h5netcdf":
-            for module in ("h5netcdf", "h5py"):
-                attempt_import(module, "reading NetCDF 4", "xarray")
-        raw = read_apart("netcdf", request, engine=engine)
-        variables = {name: xr.Variable(*parts) for name, parts in raw["variables"].items()}
-        dataset = xr.Dataset(variables, attrs=raw["attrs"])
-        dataset.encoding = raw["encoding"]
-        return load_dataset("netcdf", xr.decode_cf(dataset), request, {"engine": engine})
+            _need_hdf5("reading NetCDF 4")
+        return self.open(request, engine=engine)
 
-    def write_path(self, path: Path, array: Array, like: Loaded) -> None:
-        engine = like.extra.get("engine") or _engine()
-        # NetCDF 3 has no unsigned numbers: the next wider type holds them
-        wider = (
-            {"u1": np.int16, "u2": np.int32, "u4": np.float64}.get(array.dtype.str[1:]) if engine == "scipy" else None
-        )
-        dataset = fill_dataset(array if wider is None else array.astype(wider), like)
-        check_names(dataset, "NetCDF")
+    def save(self, dataset: Any, path: Path, options: dict[str, Any]) -> None:
+        engine = options.get("engine", "h5netcdf")
+        if not options:  # NetCDF 3 needs nothing more
+            try:
+                _need_hdf5("writing NetCDF 4")
+            except ImportError:
+                engine = "scipy"
+        if engine == "scipy":  # it has no unsigned numbers: the next wider type holds them
+            wider = {"u1": np.int16, "u2": np.int32, "u4": np.float64}
+            kinds = {name: wider.get(v.dtype.str[1:]) for name, v in dataset.data_vars.items()}
+            dataset = dataset.assign({name: dataset[name].astype(kind) for name, kind in kinds.items() if kind})
         try:
             dataset.to_netcdf(path, engine=engine)
         except (ValueError, TypeError) as error:
             version = 3 if engine == "scipy" else 4
-            msg = f"NetCDF {version} cannot hold these {array.dtype} values; write .zarr or .npy instead."
+            msg = f"NetCDF {version} cannot hold these values ({error}); write .zarr or .npy instead."
             raise FileError(msg) from error
 
 
+def _need_hdf5(what: str) -> None:
+    for module in ("h5netcdf", "h5py"):
+        attempt_import(module, what, "xarray")
+
+
 @task("netcdf", "xarray", "scipy.io", "h5netcdf", "h5py")
-def raw_of(source: str, engine: str) -> dict[str, Any]:
-    """The variables of a NetCDF file as they are stored: {name: (dims, values, attributes, encoding)}."""
+@task("zarr", "xarray", "zarr")
+def raw_of(source: str, engine: str, **options: Any) -> dict[str, Any]:
+    """The variables of a file as they are stored, {name: (dims, values, attributes, encoding)}."""
     import xarray as xr
 
     if engine == "h5netcdf":
-        from tensorfill.io.formats.hdf5 import open_hdf5
-
         with open_hdf5(source, "reading NetCDF 4"):
             pass  # refuses what reaches into other files
-    with xr.open_dataset(source, engine=engine, decode_cf=False) as file:
-        ask(2 * file.nbytes, UNPACKED)
+    named = engine != "zarr" or options["consolidated"] is not None
+    try:
+        kept = {k: v for k, v in options.items() if k == "consolidated"}
+        file = xr.open_dataset(source, engine=engine, decode_cf=False, **kept) if named else _without_names(source)
+    except KeyError as error:
+        if engine != "zarr" or "dimension" not in str(error).lower():
+            raise
+        file, named = _without_names(source), False
+    with file:
+        ask(2 * file.nbytes, "what is in it, unpacked,")
         variables = {
             str(name): (tuple(map(str, v.dims)), np.asarray(v.values), dict(v.attrs), _plain(v.encoding))
             for name, v in file.variables.items()
         }
-        return {"variables": variables, "attrs": dict(file.attrs), "encoding": _plain(file.encoding)}
+        return {
+            "variables": variables,
+            "attrs": dict(file.attrs),
+            "encoding": _plain(file.encoding),
+            "named": named,
+        }
 
 
 def _plain(encoding: Any) -> dict[str, Any]:
-    """How values are stored, as plain values. Types of text and the like are not plain; xarray finds them again."""
-    kept = (bool, int, float, str, tuple, list, set, np.dtype, np.generic, np.ndarray, type(None))
-    return {k: v for k, v in encoding.items() if isinstance(v, kept)}
+    """How values are stored, as plain values. Types of text and codecs are not plain; xarray has its own."""
+    kept = (bool, int, float, str, np.dtype, np.generic, np.ndarray, type(None))
+    several = (tuple, list, set)
+    return {
+        k: v for k, v in encoding.items() if all(isinstance(x, kept) for x in (v if isinstance(v, several) else [v]))
+    }
 
 
-def _engine() -> str:
-    """h5netcdf (NetCDF 4) where it works; NetCDF 3 needs nothing more."""
-    try:
-        for module in ("h5netcdf", "h5py"):
-            attempt_import(module, "writing NetCDF 4", "xarray")
-    except ImportError:
-        return "scipy"
-    return "h5netcdf"
+def _without_names(source: str) -> Any:
+    """A dataset of the arrays of a Zarr group, or of one alone, whose dimensions have no names."""
+    import xarray as xr
+    import zarr
+
+    root: Any = zarr.open(source, mode="r")
+    arrays = dict(root.arrays()) if hasattr(root, "arrays") else {"values": root}
+    ask(2 * sum(array.nbytes for array in arrays.values()), "what is in it, unpacked,")
+    return xr.Dataset({k: ([f"{k}_{n}" for n in range(v.ndim)], v[...]) for k, v in arrays.items()})
 
 
 @FORMATS.register("zarr")
-class Zarr(Format):
+class Zarr(Labelled):
     """A Zarr directory store, version 2 or 3, as xarray writes it."""
 
     title = "a Zarr store"
     description = "directory of labelled, chunked arrays by name (--variable); needs xarray and zarr"
     endings = (".zarr",)
-    streams = False
     store = True
-    options = frozenset({"variable"})
 
     @classmethod
     def is_store(cls, path: Path) -> bool:
         return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
 
     def read(self, request: Request) -> Loaded:
-        xr = attempt_import("xarray", "reading Zarr", "xarray")
         attempt_import("zarr", "reading Zarr", "xarray")
         assert request.path is not None
         version, consolidated = _version(request.path)
-        # what a chunk unpacks to is known only once it is: that is done where memory is limited
-        values = read_apart("zarr", request, consolidated=consolidated)
-        if values.pop(UNNAMED, False):
-            unnamed = xr.Dataset({k: ([f"{k}_{n}" for n in range(v.ndim)], v) for k, v in values.items()})
-            loaded = load_dataset("zarr", unnamed, request, {"zarr_format": version})
-            return replace(loaded, dims=None, labels=None)
-        with _store(str(request.path), consolidated) as store:
-            lazy, attrs = store.load()
-            variables = {k: xr.Variable(v.dims, values[k], v.attrs, v.encoding) for k, v in lazy.items()}
-        dataset = xr.decode_cf(xr.Dataset(variables, attrs=attrs))
-        return load_dataset("zarr", dataset, request, {"zarr_format": version})
+        return self.open(request, engine="zarr", version=version, consolidated=consolidated)
 
-    def write_path(self, path: Path, array: Array, like: Loaded) -> None:
+    def save(self, dataset: Any, path: Path, options: dict[str, Any]) -> None:
         attempt_import("zarr", "writing Zarr", "xarray")
-        dataset = fill_dataset(array, like)
-        check_names(dataset, "Zarr")
-        version = like.extra.get("zarr_format", 2)  # version 3 knows no text labels yet
+        version = options.get("version", 2)  # version 3 knows no text labels yet
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*does not have a Zarr V3 specification")  # it was so before
             # consolidated metadata are part of version 2 only
             dataset.to_zarr(path, mode="w-", consolidated=version == 2, zarr_format=version)
-
-
-def _store(path: str, consolidated: bool | None) -> Any:
-    """A Zarr group as xarray has it, of which nothing is read but what it says of itself."""
-    from contextlib import closing
-
-    from xarray.backends import ZarrStore
-
-    return closing(ZarrStore.open_group(path, mode="r", consolidated=consolidated))
-
-
-@task("zarr", "xarray", "zarr")
-def chunks_of(source: str, consolidated: bool | None) -> dict[str, Any]:
-    """All values of a Zarr group, or of a single array, as they are stored; with UNNAMED if dims have no names."""
-    import zarr
-
-    if consolidated is not None:
-        try:
-            with _store(source, consolidated) as store:
-                variables, _ = store.load()
-                ask(2 * sum(v.nbytes for v in variables.values()), UNPACKED)
-                return {str(name): np.asarray(v.values) for name, v in variables.items()}
-        except KeyError as error:
-            if "dimension" not in str(error).lower():
-                raise
-    root: Any = zarr.open(source, mode="r")
-    arrays = {"values": root} if consolidated is None else {str(name): array for name, array in root.arrays()}
-    ask(2 * sum(array.nbytes for array in arrays.values()), UNPACKED)
-    return {**{name: np.asarray(array[...]) for name, array in arrays.items()}, UNNAMED: True}
 
 
 def _version(path: Path) -> tuple[int, bool | None]:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import IO, Any
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.arrays import choose
-from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.objects import Rows, load_table, rows_of, table_of
+from tensorfill.io.formats.base import FORMATS, FileError, Loaded, Request
+from tensorfill.io.formats.tables import Cells, Sheet, Table, read_cells
 from tensorfill.io.optional import attempt_import
 
 CELL = 50  # bytes of memory for each byte of a sheet, unpacked: a cell is an object of several hundred bytes
 
 
 @FORMATS.register("xlsx")
-class XLSX(Format):
+class XLSX(Table):
     """Excel workbooks."""
 
     title = "an Excel workbook"
     description = "a sheet by name (--variable) as a table like csv; other sheets and formats kept; needs openpyxl"
     endings = (".xlsx", ".xlsm")
     magic = (b"PK\x03\x04",)
+    cells = "values"
     options = frozenset({"value", "variable", "missing_value"})
 
     @classmethod
@@ -30,26 +33,27 @@ class XLSX(Format):
         return super().begins(head) and (b"[Content_Types].xml" in head or b"xl/" in head or b"docProps/" in head)
 
     def read(self, request: Request) -> Loaded:
-        openpyxl = attempt_import("openpyxl", "reading Excel", "excel")
-        data = request.bytes()
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            sheets = sum(entry.file_size for entry in archive.infolist() if "sheet" in entry.filename.lower())
-            ask(CELL * sheets + sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
-        book = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
-        filled = {s.title: f"({s.max_row} x {s.max_column})" for s in book.worksheets if s.max_row * s.max_column > 1}
-        name = choose(filled, request.variable)
-        rows, corner = _rows(book[name])
-        extra = {"book": data, "sheet": name, "corner": corner, "name": name, "cells": rows}
-        return load_table("xlsx", rows, request, extra)
+        extra = read_sheet(request.bytes(), request.variable)
+        return replace(read_cells(extra["cells"], request, extra), format="xlsx")
 
-    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        _write(sink, table_of(array, like), like)
-
-    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        _write(sink, rows_of(indices, values, like), like)
+    def send(self, sink: IO[bytes], sheet: Sheet, like: Loaded) -> None:
+        write_sheet(sink, sheet.values(), like.extra if like.format == "xlsx" else {})
 
 
-def _rows(sheet: Any) -> tuple[Rows, tuple[int, int]]:
+def read_sheet(data: bytes, name: str | None = None) -> dict[str, Any]:
+    """The cells of a sheet of a workbook, and what `write_sheet` needs to write it back into its book."""
+    openpyxl = attempt_import("openpyxl", "reading Excel", "excel")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        sheets = sum(entry.file_size for entry in archive.infolist() if "sheet" in entry.filename.lower())
+        ask(CELL * sheets + sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
+    book = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
+    filled = {s.title: f"({s.max_row} x {s.max_column})" for s in book.worksheets if s.max_row * s.max_column > 1}
+    name = choose(filled, name)
+    rows, corner = _rows(book[name])
+    return {"book": data, "page": name, "corner": corner, "name": name, "cells": rows}
+
+
+def _rows(sheet: Any) -> tuple[Cells, tuple[int, int]]:
     """The table in a sheet: what lies between its first and last cells with something in them, and where it starts."""
     ask(300 * sheet.max_row * sheet.max_column, f"a sheet of {sheet.max_row} x {sheet.max_column} cells")
     cells = [list(row) for row in sheet.iter_rows(values_only=True)]
@@ -66,15 +70,16 @@ def _rows(sheet: Any) -> tuple[Rows, tuple[int, int]]:
     return [cells[k][across[0] : across[-1] + 1] for k in range(down[0], down[-1] + 1)], (down[0], across[0])
 
 
-def _write(sink: IO[bytes], rows: Any, like: Loaded) -> None:
+def write_sheet(sink: IO[bytes], rows: Any, own: Mapping[str, Any]) -> None:
+    """Write rows into a new workbook, or into the one that `read_sheet` read: text is never a formula."""
     openpyxl = attempt_import("openpyxl", "writing Excel", "excel")
-    if like.format == "xlsx":
-        book = openpyxl.load_workbook(io.BytesIO(like.extra["book"]), keep_links=False)
-        sheet, (top, left) = book[like.extra["sheet"]], like.extra["corner"]
+    if own:
+        book = openpyxl.load_workbook(io.BytesIO(own["book"]), keep_links=False)
+        sheet, (top, left) = book[own["page"]], own["corner"]
     else:
         book = openpyxl.Workbook()
         sheet, (top, left) = book.active, (0, 0)
-    before = like.extra["cells"] if like.format == "xlsx" else []
+    before = own.get("cells", [])
     for k, row in enumerate(rows):
         for n, value in enumerate(row):
             if k < len(before) and _same(before[k][n], value):

@@ -7,14 +7,10 @@ elsewhere, and the implicit fill-in (the component itself off the mask) has a cl
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels.compiled import compiled
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 STEPS = np.array([1e-1, 1e-2, 1e-3, 1e-4, 1e-5])  # trial steps beside 0, which keeps v
 INNER = 1000  # at most this many descent steps per vector

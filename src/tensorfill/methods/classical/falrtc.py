@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS
-from tensorfill.methods.checks import check_above, keep_as_tuples
-from tensorfill.methods.classical.nuclear import NuclearMethod, mean_filled, mode_weights, relative_change
+from tensorfill.methods.checks import check_above
+from tensorfill.methods.classical.nuclear import LRTC, mean_filled, mode_weights
 from tensorfill.methods.classical.thresholding import fold, spectral_norm, svt, threshold_values, unfold
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def smooth_norms(X: Array, alpha: Array, mu: Array) -> tuple[float, Array]:
@@ -49,39 +47,31 @@ def smooth_norms_value(X: Array, alpha: Array, mu: Array) -> float:
 
 @METHODS.register("falrtc")
 @dataclass(frozen=True)
-class FaLRTC(NuclearMethod):
+class FaLRTC(LRTC):
     """min over X of sum_i of the alpha_i-weighted, mu_i-smoothed nuclear norm of unfold_i(X), with X = T on O.
 
     Attributes
     ----------
-    alpha : weights of the modes; None: equal, 1e-3 for a colour mode (see `mode_weights`)
     smoothing : mu_i ends at smoothing * alpha_i / sqrt(I_i), for data whose largest value is 255
     max_iter : also the length of the schedule that lowers mu_i to its end
     """
 
     room: ClassVar[float] = 100.0
-    reference: ClassVar[str] = (
-        "Liu, Musialski, Wonka, Ye: Tensor completion for estimating missing values in visual data, IEEE TPAMI 2013"
-    )
-    assumes: ClassVar[str] = "every unfolding is near low rank; any number of modes"
     use_when: ClassVar[str] = "HaLRTC's problem with a smooth descent; HaLRTC is faster here and as accurate"
     peak: ClassVar[float | None] = 255.0
 
-    alpha: Sequence[float] | None = None
     smoothing: float = 5.0
     max_iter: int = 200
-    min_iter: int = 100
-    eps: float = 1e-5
 
     def __post_init__(self) -> None:
-        keep_as_tuples(self, "alpha")
-        check_above(self, 0, "smoothing", "eps")
+        super().__post_init__()
+        check_above(self, 0, "smoothing")
 
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         X = mean_filled(data.T, data.O)
         alpha = mode_weights(X.shape, self.alpha)
         first = [0.3 * a * spectral_norm(unfold(X, n)) for n, a in enumerate(alpha)]
-        return State({"Y": X, "Z": X}, {"k": 0, "B": 0.0, "L": 1e-5, "first": first, "stuck": False})
+        return State({"X": X, "Z": X}, {"k": 0, "B": 0.0, "L": 1e-5, "first": first, "stuck": False})
 
     def mu(self, shape: Sequence[int], first: Array, k: int) -> tuple[Array, Array]:
         """The smoothing at iteration k, and where it ends: from `first` at k = 1 down to there at k = max_iter - 15."""
@@ -92,7 +82,7 @@ class FaLRTC(NuclearMethod):
         return np.maximum(slope / k**1.15 + offset, end), end
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
-        Y, Z = state.arrays["Y"], state.arrays["Z"]
+        Y, Z = state.arrays["X"], state.arrays["Z"]
         k, B, L = state.numbers["k"] + 1, state.numbers["B"], state.numbers["L"]
         alpha = mode_weights(Y.shape, self.alpha)
         mu, end = self.mu(Y.shape, np.asarray(state.numbers["first"]), k)
@@ -110,17 +100,11 @@ class FaLRTC(NuclearMethod):
                 break
             L /= 0.6
         numbers = {**state.numbers, "k": k, "B": float(B + b), "L": float(L), "stuck": bool(stuck)}
-        return State({"Y": new, "Z": Z - b * G}, numbers, after / 2)
+        return State({"X": new, "Z": Z - b * G}, numbers, after / 2)
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         if state.numbers["stuck"]:
             return Status.CONVERGED
         if state.numbers["k"] >= self.max_iter:
             return Status.FINISHED  # the schedule of mu is complete
-        if previous is None or state.numbers["k"] < self.min_iter:
-            return None
-        change = relative_change(data, state.arrays["Y"], previous.arrays["Y"])
-        return Status.CONVERGED if change < self.eps else None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["Y"]
+        return super().done(data, state, previous)

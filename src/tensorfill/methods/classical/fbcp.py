@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
@@ -24,8 +23,7 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State, check_time, pack
 from tensorfill.solvers.fit import ENDED_EARLY
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 HYPER = 1e-6  # shape and rate of the Gamma hyperpriors
 MOMENTS_LIMIT = 2**27  # second moments of all rows, in doubles: 1 GiB
@@ -87,7 +85,6 @@ class FBCP(ArrayMethod):
         return min(100, max(shape)) if self.rank is None else self.rank
 
     def refuses(self, obs: Observations) -> str | None:
-        """Second moments of every row must fit into memory."""
         R, rows = self.first_rank(obs.shape), sum(obs.shape)
         if rows * _packed_size(R) <= MOMENTS_LIMIT:
             return None
@@ -100,7 +97,7 @@ class FBCP(ArrayMethod):
 
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         R = self.first_rank(data.T.shape)
-        means = [self.smoothed(data, n, Z) for n, Z in enumerate(self._draw(data.T.shape, R, rng))]
+        means = [self.smooth_rows(data, n, Z) for n, Z in enumerate(self._draw(data.T.shape, R, rng))]
         identity = np.eye(R)[np.triu_indices(R)]
         # The authors start the second moments from the covariance alone; it matters for the first half-sweep only.
         moments = {f"M{n}": np.tile(identity, (length, 1)) for n, length in enumerate(data.T.shape)}
@@ -113,11 +110,11 @@ class FBCP(ArrayMethod):
         """The modes in the order of their updates."""
         return list(range(len(shape)))
 
-    def smoothed(self, data: Dense, n: int, Z: Array) -> Array:
+    def smooth_rows(self, data: Dense, n: int, Z: Array) -> Array:
         """Mode n's means after the smoothing of its rows: none here."""
         return Z
 
-    def balanced(self, means: list[Array], moments: list[Array]) -> tuple[list[Array], list[Array]]:
+    def balance_scales(self, means: list[Array], moments: list[Array]) -> tuple[list[Array], list[Array]]:
         """The same model with its scale shared out among the modes: as it is, here."""
         return means, moments
 
@@ -131,13 +128,13 @@ class FBCP(ArrayMethod):
             B = contract(observed, moments, n)  # sums of products of the other modes' second moments
             f = contract(data.T, means, n)
             Z, S = posterior(B, f, gamma, beta)
-            means[n] = self.smoothed(data, n, Z)
+            means[n] = self.smooth_rows(data, n, Z)
             moments[n] = S + means[n][:, rows] * means[n][:, columns]
         # <Y, X> and the expected squared model from f and B of the mode updated last: no pass over the full tensor.
         twice = np.where(rows == columns, 1.0, 2.0)
         total = np.sum(data.T**2)
         squared = total - 2 * np.sum(f * means[n]) + np.sum((B * moments[n]) @ twice)
-        means, moments = self.balanced(means, moments)
+        means, moments = self.balance_scales(means, moments)
         power = sum(M[:, rows == columns].sum(axis=0) for M in moments)
         gamma = (HYPER + 0.5 * sum(data.T.shape)) / (HYPER + 0.5 * power)
         beta = (HYPER + 0.5 * data.O.sum()) / (HYPER + 0.5 * max(squared, ROUNDING * total))
@@ -186,13 +183,13 @@ class FBCPMP(FBCP):
     def answer(self, data: Dense, state: State) -> Array:
         return super().answer(data, state).reshape(data.T.shape)
 
-    def smoothed(self, data: Dense, n: int, Z: Array) -> Array:
+    def smooth_rows(self, data: Dense, n: int, Z: Array) -> Array:
         """(I + W) Z, a gain of 1 + 5 mixing that the regression of the short modes absorbs."""
         if n not in long_modes(data.T.shape) or self.mixing == 0:
             return Z
         return Z + 5 * self.mixing * neighbour_means(Z, data.share)
 
-    def balanced(self, means: list[Array], moments: list[Array]) -> tuple[list[Array], list[Array]]:
+    def balance_scales(self, means: list[Array], moments: list[Array]) -> tuple[list[Array], list[Array]]:
         """Equal root mean squares in all modes.
 
         Left alone, the gain of 6 moves scale from the last mode to the first in every iteration, until gamma weighs

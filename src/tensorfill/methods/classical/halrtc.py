@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS
-from tensorfill.methods.checks import check_above, keep_as_tuples
-from tensorfill.methods.classical.nuclear import NuclearMethod, mean_filled, mode_weights, relative_change
+from tensorfill.methods.checks import check_above
+from tensorfill.methods.classical.nuclear import LRTC, mean_filled, mode_weights
 from tensorfill.methods.classical.thresholding import flatten, truncate, unflatten
-from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def shift_unfolding(E: Array, D: Array, n: int) -> Array:
@@ -28,37 +24,29 @@ def shift_unfolding(E: Array, D: Array, n: int) -> Array:
 
 @METHODS.register("halrtc")
 @dataclass(frozen=True)
-class HaLRTC(NuclearMethod):
+class HaLRTC(LRTC):
     """min over X of sum_i alpha_i ||unfold_i(X)||_*, with X = T on O.
 
     Attributes
     ----------
-    alpha : weights of the modes; None: equal, 1e-3 for a colour mode (see `mode_weights`)
     rho : first penalty, for data whose largest value is 1. The package's 1e-6 on 0..255 lets every singular value
         vanish at first and the run stops at the zero fill; 1e-1 freezes the iterate too early
     growth : factor on the penalty per iteration
     """
 
     room: ClassVar[float] = 120.0
-    reference: ClassVar[str] = (
-        "Liu, Musialski, Wonka, Ye: Tensor completion for estimating missing values in visual data, IEEE TPAMI 2013"
-    )
-    assumes: ClassVar[str] = "every unfolding is near low rank; any number of modes"
     use_when: ClassVar[str] = "up to about 70 % is missing and a fast convex method without tuning is wanted"
     competes: ClassVar[bool] = True
     costs: ClassVar[tuple[float, float, float, int]] = (4e-4, 3e-8, 3e-10, 150)
     peak: ClassVar[float | None] = 1.0
 
-    alpha: Sequence[float] | None = None
     rho: float = 1e-2
     growth: float = 1.05
     max_iter: int = 500
-    min_iter: int = 100
-    eps: float = 1e-5
 
     def __post_init__(self) -> None:
-        keep_as_tuples(self, "alpha")
-        check_above(self, 0, "rho", "eps")
+        super().__post_init__()
+        check_above(self, 0, "rho")
         check_above(self, 1, "growth", included=True)
 
     def keep(self, data: Dense) -> list[int]:
@@ -88,12 +76,3 @@ class HaLRTC(NuclearMethod):
         X = self.growth * move + X
         E = np.add(X, move, out=move)
         return State({"X": X, "E": E, "D": new}, {"k": state.numbers["k"] + 1, "beta": beta}, float(value))
-
-    def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
-        if previous is None or state.numbers["k"] < self.min_iter:
-            return None
-        change = relative_change(data, state.arrays["X"], previous.arrays["X"])
-        return Status.CONVERGED if change < self.eps else None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["X"]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
-
-from numpy.typing import NDArray
+from typing import ClassVar
 
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.classical.halrtc import HaLRTC
-
-Array = NDArray[Any]
 
 
 @METHODS.register("lrtc-tnn")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import Dense
@@ -18,8 +17,7 @@ from tensorfill.methods.classical.nuclear import NuclearMethod, has_channels, me
 from tensorfill.methods.classical.thresholding import fold, svt, unfold
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def clip_lengths(P: Array, radius: float) -> None:

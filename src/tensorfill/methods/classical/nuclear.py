@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
-
-Array = NDArray[Any]
+from tensorfill.methods.checks import check_above, keep_as_tuples
+from tensorfill.result.record import Status
+from tensorfill.solvers.base import State
+from tensorfill.typing import Array
 
 
 def has_channels(shape: Sequence[int]) -> bool:
@@ -73,3 +75,32 @@ class NuclearMethod(ArrayMethod):
     def level(self, obs: Observations) -> float:
         centred = too_few(obs) if self.center is None else self.center
         return float(np.mean(obs.values, dtype=np.float64)) if centred else 0.0
+
+
+@dataclass(frozen=True)
+class LRTC(NuclearMethod):
+    """What FaLRTC, SiLRTC and HaLRTC share: nuclear norms of the unfoldings, stopped by the change of X.
+
+    Attributes
+    ----------
+    alpha : weights of the modes; None: equal, 1e-3 for a colour mode (see `mode_weights`)
+    """
+
+    reference: ClassVar[str] = (
+        "Liu, Musialski, Wonka, Ye: Tensor completion for estimating missing values in visual data, IEEE TPAMI 2013"
+    )
+    assumes: ClassVar[str] = "every unfolding is near low rank; any number of modes"
+
+    alpha: Sequence[float] | None = None
+    min_iter: int = 100
+    eps: float = 1e-5
+
+    def __post_init__(self) -> None:
+        keep_as_tuples(self, "alpha")
+        check_above(self, 0, "eps")
+
+    def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
+        if previous is None or state.numbers["k"] < self.min_iter:
+            return None
+        change = relative_change(data, state.arrays["X"], previous.arrays["X"])
+        return Status.CONVERGED if change < self.eps else None

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS
-from tensorfill.methods.checks import check_above, keep_as_tuples
-from tensorfill.methods.classical.nuclear import NuclearMethod, mean_filled, mode_weights, paste, relative_change
+from tensorfill.methods.checks import check_above
+from tensorfill.methods.classical.nuclear import LRTC, mean_filled, mode_weights, paste
 from tensorfill.methods.classical.thresholding import fold, spectral_norm, svt, unfold
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 
-Array = NDArray[Any]
-
 
 @METHODS.register("silrtc")
 @dataclass(frozen=True)
-class SiLRTC(NuclearMethod):
+class SiLRTC(LRTC):
     """min over X, M_i of sum_i alpha_i ||M_i||_* + gamma/2 ||unfold_i(X) - M_i||^2, with X = T on O.
 
     Attributes
     ----------
-    alpha : weights of the modes; None: equal, 1e-3 for a colour mode (see `mode_weights`)
     gamma : the tie between X and its low-rank copies, for data whose largest value is 255; larger is closer to
         the unrelaxed problem, and slower
     decay : the thresholds start at 0.1 (observed share) sigma_max and shrink by this factor per iteration until
@@ -35,23 +30,17 @@ class SiLRTC(NuclearMethod):
     """
 
     room: ClassVar[float] = 75.0
-    reference: ClassVar[str] = (
-        "Liu, Musialski, Wonka, Ye: Tensor completion for estimating missing values in visual data, IEEE TPAMI 2013"
-    )
-    assumes: ClassVar[str] = "every unfolding is near low rank; any number of modes"
     use_when: ClassVar[str] = "a simple, steady descent is wanted; HaLRTC solves the exact problem"
     peak: ClassVar[float | None] = 255.0
 
-    alpha: Sequence[float] | None = None
     gamma: float = 0.1
     decay: float = 0.98
     max_iter: int = 500
     min_iter: int = 50
-    eps: float = 1e-5
 
     def __post_init__(self) -> None:
-        keep_as_tuples(self, "alpha")
-        check_above(self, 0, "gamma", "decay", "eps")
+        super().__post_init__()
+        check_above(self, 0, "gamma", "decay")
 
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         X = mean_filled(data.T, data.O)
@@ -90,10 +79,4 @@ class SiLRTC(NuclearMethod):
         falling = any(
             self._threshold(a, t, k) * self.gamma > a for a, t in zip(alpha, state.numbers["tau"], strict=True)
         )
-        if previous is None or k < self.min_iter or falling:
-            return None
-        change = relative_change(data, state.arrays["X"], previous.arrays["X"])
-        return Status.CONVERGED if change < self.eps else None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["X"]
+        return None if falling else super().done(data, state, previous)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,7 @@ from tensorfill.methods.classical.modes import long_modes
 from tensorfill.models.cp import CP
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State, check_time
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 STIFFEST = 1e12  # beyond, vectors are constant to the last digit, and sums of them overflow
 
@@ -56,7 +55,6 @@ class _SPC(ArrayMethod):
         check_above(self, 0, "sdr", "sweep", "max_iter")
 
     def refuses(self, obs: Observations) -> str | None:
-        """Rho given per mode must match the tensor."""
         if np.ndim(self.rho) and np.size(self.rho) != obs.ndim:
             return f"rho must be one number or {obs.ndim}, one per mode; got {np.size(self.rho)}"
         return None

@@ -11,10 +11,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
@@ -24,8 +23,7 @@ from tensorfill.methods.classical.modes import long_modes
 from tensorfill.methods.classical.thresholding import safe_svd, unfold
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State, check_time
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 LARGEST = 1e150  # kappa, which is squared
 
@@ -84,7 +82,6 @@ class STDC(ArrayMethod):
                 check_above(self, 0, name, most=most)
 
     def refuses(self, obs: Observations) -> str | None:
-        """Every factor is a square matrix of its mode's length."""
         for n in long_modes(obs.shape):
             if obs.shape[n] > LONGEST:
                 return (
@@ -157,9 +154,6 @@ class STDC(ArrayMethod):
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         return Status.FINISHED if state.numbers["k"] >= self.max_iter else None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["X"]
 
 
 @lru_cache(maxsize=8)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
@@ -18,8 +17,7 @@ from tensorfill.methods.classical.nuclear import mean_filled, paste
 from tensorfill.methods.classical.thresholding import prox_tubal
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def largest_gap(A: Array, B: Array | float) -> float:
@@ -116,6 +114,3 @@ class TCTV(ArrayMethod):
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         return Status.CONVERGED if state.numbers["residual"] < self.tol else None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["X"]

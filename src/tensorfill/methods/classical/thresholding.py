@@ -12,14 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.solvers.base import check_time
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 _AT_ONCE = 256  # matrices in a batch: fractions of a second between two looks at the clock
 _SMALL = 64  # below this side a batched full eigen-decomposition beats one LAPACK call per matrix
@@ -130,7 +127,7 @@ def svt(M: Array, t: float, keep: int = 0) -> tuple[Array, Array]:
     """
     wide = M.shape[0] <= M.shape[1]
     Q, gain, lowered = _directions(M, t, keep)
-    if _few(Q, M):
+    if _is_thin(Q, M):
         return _thin(Q, gain, M), lowered
     P = _square(Q, gain)
     if wide and M.flags.f_contiguous:  # the last mode's unfolding: keep its memory order for the fold
@@ -143,7 +140,7 @@ def truncate(M: Array, t: float, keep: int = 0, *, times: float = 1.0, out: Arra
     the singular values of the SVT.
     """
     Q, gain, lowered = _directions(M, t, keep)
-    if _few(Q, M):
+    if _is_thin(Q, M):
         rest = np.subtract(M, _thin(Q, gain, M), out=out)
         rest *= times
         return rest, lowered
@@ -154,13 +151,13 @@ def truncate(M: Array, t: float, keep: int = 0, *, times: float = 1.0, out: Arra
 
 def _directions(M: Array, t: float, keep: int) -> tuple[Array, Array, Array]:
     """The singular vectors Q on the short side that SVT leaves, the factor on each, their values after it."""
-    s, Q = _above(gram(M), t, keep, max(M.shape))
+    s, Q = _values_above(gram(M), t, keep, max(M.shape))
     lowered = _lower(s, t, keep)
     with np.errstate(invalid="ignore"):
         return Q, lowered / s, lowered
 
 
-def _few(Q: Array, M: Array) -> bool:
+def _is_thin(Q: Array, M: Array) -> bool:
     """So few vectors that two thin products are cheaper than one with a square factor?"""
     (n, k), longest = Q.shape, max(M.shape)
     return k * (2 * longest - n) < n * longest
@@ -191,7 +188,7 @@ def _lower(s: Array, t: float, keep: int) -> Array:
     return lowered
 
 
-def _above(G: Array, t: float, keep: int, longest: int) -> tuple[Array, Array]:
+def _values_above(G: Array, t: float, keep: int, longest: int) -> tuple[Array, Array]:
     """Singular values above t, or among the first `keep`, and their vectors, from the Gram matrix, largest first.
 
     All are computed, by NumPy: SciPy could leave out some, but its LAPACK has threads of its own, which fight for the

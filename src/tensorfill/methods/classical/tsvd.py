@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import Dense
@@ -16,8 +15,7 @@ from tensorfill.methods.classical.nuclear import NuclearMethod, paste
 from tensorfill.methods.classical.thresholding import prox_tubal
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @METHODS.register("t-svd")
@@ -126,6 +124,3 @@ class TSVD(NuclearMethod):
         primal = floor + self.tol * max(norm(x), norm(z))
         dual = floor + self.tol * self.rho * norm(u)
         return Status.CONVERGED if state.numbers["r"] < primal and state.numbers["s"] < dual else None
-
-    def answer(self, data: Dense, state: State) -> Array:
-        return state.arrays["X"]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.kernels._numba import inner, jit
-from tensorfill.methods.image._small_matrices import LANES, combine, gram, solve
+from tensorfill.methods.image._small_matrices import LANES, combine, gram, padded, solve
 
 Array = NDArray[Any]
 
@@ -113,16 +113,15 @@ def match(
 
 
 @inner
-def _gather(X: Array, corners: Array, patch: int, Y: Array, mean: Array) -> None:
+def _gather(X: Array, corners: Array, away: Array, Y: Array, mean: Array) -> None:
     """Y[s, c K + k] = entry (s, c) of patch k, less its mean over the group, mean[s, c]."""
-    W, C, K = X.shape[1], X.shape[2], len(corners)
+    C, K, F = X.shape[2], len(corners), X.reshape(-1)
     for k in range(K):
-        v, u = corners[k] // W, corners[k] % W
-        for i in range(patch):
-            for j in range(patch):
-                for c in range(C):
-                    Y[i * patch + j, c * K + k] = X[v + i, u + j, c]
-    for s in range(patch * patch):
+        for s in range(len(away)):
+            at = np.uint64((corners[k] + away[s]) * C)
+            for c in range(np.uint64(C)):
+                Y[s, c * np.uint64(K) + np.uint64(k)] = F[at + c]
+    for s in range(len(away)):
         for c in range(C):
             total = np.float32(0)
             for k in range(K):
@@ -134,16 +133,16 @@ def _gather(X: Array, corners: Array, patch: int, Y: Array, mean: Array) -> None
 
 
 @inner
-def _spread(Z: Array, mean: Array, w: Any, corners: Array, patch: int, first: int, num: Array, den: Array) -> None:
+def _spread(Z: Array, mean: Array, w: Any, corners: Array, away: Array, first: int, num: Array, den: Array) -> None:
     """Add the group's patches Z (s, c K + k), with weight w, to the slab's sums, whose row 0 is row `first`."""
     W, C, K = num.shape[1], num.shape[2], len(corners)
+    N, D = num.reshape(-1), den.reshape(-1)
     for k in range(K):
-        v, u = corners[k] // W - first, corners[k] % W
-        for i in range(patch):
-            for j in range(patch):
-                for c in range(C):
-                    num[v + i, u + j, c] += w * (Z[i * patch + j, c * K + k] + mean[i * patch + j, c])
-                den[v + i, u + j] += w
+        for s in range(len(away)):
+            at = np.uint64(corners[k] + away[s] - first * W)
+            for c in range(np.uint64(C)):
+                N[at * np.uint64(C) + c] += w * (Z[s, c * np.uint64(K) + np.uint64(k)] + mean[s, c])
+            D[at] += w
 
 
 @inner
@@ -188,6 +187,39 @@ def _turn(Y: Array, columns: int, C: int, out: Array) -> None:
                 out[k, c * rows + s] = Y[s, c * columns + k]
 
 
+@inner
+def _collect(T: Array, given: Any, corners: Array, away: Array, turned: bool, wanted: Array, work: Any) -> int:
+    """The data of each row of a table T of K patches: where they stand in it, what they are, and their noise; then the
+    rows with a wanted pixel, those with the fewest data first, and how many these are.
+    """
+    (mask, noise), (o, b, extra, counts, order) = given, work
+    C, K, S = mask.shape[2], len(corners), len(away)
+    M, N, P, most, found = mask.reshape(-1), noise.reshape(-1), wanted.reshape(-1), o.shape[1] - 1, 0
+    rows, columns = (K, S) if turned else (S, K)
+    counts[:], order[:] = 0, rows  # an empty row fills the last batch
+    for row in range(rows):
+        n, needed = np.int64(0), False  # no literal, for which others would be compiled again
+        for column in range(columns):
+            k, s = (row, column) if turned else (column, row)
+            at = np.uint64(corners[k] + away[s])
+            needed |= P[at]
+            for c in range(C):  # without a branch: what is not known is overwritten
+                q = at * np.uint64(C) + np.uint64(c)
+                o[row, n], extra[row, n] = c * columns + column, np.float32(DATA) + N[q]
+                n = min(n + M[q], most)
+        for i in range(n):
+            b[row, i] = T[row, o[row, i]]
+        counts[row] = n
+        if needed:
+            place = found
+            while place > 0 and counts[order[place - 1]] > n:
+                order[place] = order[place - 1]
+                place -= 1
+            order[place] = row
+            found += 1
+    return found
+
+
 @jit
 def condition(
     X: Array,
@@ -203,93 +235,39 @@ def condition(
 ) -> None:
     """Posterior mean of each group given its observed entries, added to the slab's sums (first row, num, den).
 
-    X, and given = data, mask (True = observed), noise (variance of the data): (H, W, C); groups (rows, columns, K).
-    A group is a table of places of a patch x its patches (`turned`: patches x places) of C values each. Each row is a
-    draw of one Gaussian with mean and covariance of X: the quadratic majoriser of log det of the table's Gram matrix,
-    minimised given at most `most` data, those of the nearest patches. Rows without a `wanted` pixel (H, W) stay.
-    """
-    first, num, den = sums
-    data, mask, noise = given
-    W, C, K, S = X.shape[1], X.shape[2], groups.shape[2], patch * patch
-    rows, columns, f32 = (K, S, np.float32) if turned else (S, K, np.float32)
-    m = columns * C
-    Y, mean = np.empty((S, K * C), f32), np.empty((S, C), f32)
-    T, Z, Q = np.empty((rows, m), f32), np.empty((rows, m), f32), np.empty((m, m), f32)
-    A = np.empty((most, (most + LANES) // LANES * LANES), f32)
-    o, b, extra = np.empty(most, np.int64), np.empty(most, f32), np.empty(most, f32)
-    for g in range(groups.shape[0] * groups.shape[1]):
-        corners = groups[g // groups.shape[1], g % groups.shape[1]]
-        _gather(X, corners, patch, Y, mean)
-        if turned:
-            _turn(Y, K, C, T)
-            gram(T, Q)
-        else:
-            gram(Y, Q)
-        variance = _covariance(Q, channels, columns, C, mix)
-        for row in range(rows):
-            n, needed = np.int64(0), False  # no literal, for which others would be compiled again
-            for column in range(columns):
-                k, s = (row, column) if turned else (column, row)
-                v, u = corners[k] // W + s // patch, corners[k] % W + s % patch
-                needed = needed or wanted[v, u]
-                for c in range(C):
-                    if mask[v, u, c] and n < most:
-                        o[n], b[n] = c * columns + column, data[v, u, c] - mean[s, c]
-                        extra[n] = f32(DATA) + noise[v, u, c]
-                        n += 1
-            if needed:
-                solve(Q, o, b, extra, n, A)
-                combine(Q, o, b, n, Z, row)
-            else:
-                for j in range(m):  # by itself: an assignment of rows takes a second to compile
-                    Z[row, j] = T[row, j] if turned else Y[row, j]
-        w = f32(1) / np.sqrt(variance + f32(1))  # groups of like patches know more
-        if turned:
-            _turn(Z, S, C, Y)
-            _spread(Y, mean, w, corners, patch, first, num, den)
-        else:
-            _spread(Z, mean, w, corners, patch, first, num, den)
-
-
-@jit
-def threshold(X: Array, groups: Array, patch: int, sums: Any) -> None:
-    """Each group matrix through the prox of sum log singular values, added to the slab's sums (first row, num, den).
-
-    s -> (s + sqrt(s^2 - e d)) / 2, or 0: the larger root of z^2 - s z + e d / 4, stationary for
-    (z - s)^2 / 2 + (e d / 4) log z. With unit noise in each of d rows, the singular values of noise alone reach
-    s^2 = e d, e = (1 + sqrt(K / d))^2 (Marchenko and Pastur 1967). s^2 / d from the small Gram matrix.
+    X, and given = mask (True = observed, then X holds the data), noise (variance of the data): (H, W, C); groups
+    (rows, columns, K). A group is a table of places of a patch x its patches (`turned`: patches x places) of C values
+    each. Each row is a draw of one Gaussian with mean and covariance of X: the quadratic majoriser of log det of the
+    table's Gram matrix, minimised given at most `most` data, those of the nearest patches. Rows without a `wanted`
+    pixel (H, W) stay.
     """
     first, num, den = sums
     C, K, S, f32 = X.shape[2], groups.shape[2], patch * patch, np.float32
-    d = S * C
-    edge = f32((1 + np.sqrt(K / d)) ** 2)
-    Y, mean = np.empty((S, K * C), f32), np.empty((S, C), f32)
-    A, Q = np.empty((K, K), f32), np.empty((K, K), f32)
-    P, Z = np.empty((d, K), f32), np.empty((S, K * C), f32)
+    rows, columns = (K, S) if turned else (S, K)
+    m = padded(columns * C)
+    Y, mean = np.zeros((S, padded(K * C)), f32), np.empty((S, C), f32)
+    T = np.zeros((rows, m), f32) if turned else Y
+    Z, Q, F = np.empty((rows, m), f32), np.empty((m, m), f32), np.empty(most * (most + 1) * LANES, f32)
+    o, b, extra = (np.empty((rows, most + 1), np.int64), np.empty((rows, most), f32), np.empty((rows, most + 1), f32))
+    counts, order = np.empty(rows + 1, np.int64), np.empty(rows + LANES, np.int64)
+    away = np.array([s // patch * X.shape[1] + s % patch for s in range(S)])  # from the corner to each place
     for g in range(groups.shape[0] * groups.shape[1]):
         corners = groups[g // groups.shape[1], g % groups.shape[1]]
-        _gather(X, corners, patch, Y, mean)
-        for s in range(S):
-            for c in range(C):
-                for k in range(K):
-                    P[s * C + c, k] = Y[s, c * K + k]
-        gram(P, Q)
-        e, U = np.linalg.eigh(Q)
-        kept = f32(0)
-        A[:] = 0
-        for q in range(K):
-            if e[q] <= edge:
-                continue
-            f = f32(0.5) * (f32(1) + np.sqrt(f32(1) - edge / e[q]))
-            kept += f * f
-            for k in range(K):
-                for h in range(K):
-                    A[k, h] += f * U[k, q] * U[h, q]
-        for s in range(S):
-            for c in range(C):
-                for k in range(K):
-                    z = f32(0)
-                    for h in range(K):
-                        z += A[k, h] * Y[s, c * K + h]
-                    Z[s, c * K + k] = z
-        _spread(Z, mean, f32(1) / (f32(1) + kept), corners, patch, first, num, den)
+        _gather(X, corners, away, Y, mean)
+        if turned:
+            _turn(Y, K, C, T)
+        gram(T, Q)
+        variance = _covariance(Q, channels, columns, C, mix)
+        needed = _collect(T, given, corners, away, turned, wanted, (o, b, extra, counts, order))
+        if needed < rows:
+            Z[:] = T
+        for a in range(0, needed, LANES):
+            solve(Q, o, b, extra, counts, order[a : a + LANES], f32(DATA), F)
+        for a in range(needed):
+            combine(Q, o, b, counts[order[a]], Z, order[a])
+        w = f32(1) / np.sqrt(variance + f32(1))  # groups of like patches know more
+        if turned:
+            _turn(Z, S, C, Y)
+            _spread(Y, mean, w, corners, away, first, num, den)
+        else:
+            _spread(Z, mean, w, corners, away, first, num, den)

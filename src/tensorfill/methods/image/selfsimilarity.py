@@ -1,10 +1,9 @@
 """Self-similarity: small patches of a picture have look-alikes nearby, and a group of look-alikes is nearly low-rank.
 
-Design: not a penalty with a gradient but a filter, the (approximate) proximal map of sum over groups of
-sum_i log s_i, where s_i are the singular values of a group's matrix (patches x pixels, less their mean). With
-`observed`, the filter takes those entries as data and all others as unknown: the same penalty, majorised by a
-quadratic at X, is minimised given the data, which needs one small linear system per place in a patch and gets in a few
-passes where filtering and pasting gets in many. Channels are coupled by the covariance that X itself shows.
+Design: not a penalty with a gradient but a filter. The penalty is the sum over groups of sum_i log s_i, where s_i are
+the singular values of a group's matrix (patches x pixels, less their mean). Majorised by a quadratic at X, it is
+minimised given the observed entries, all others being unknown: one small linear system per place in a patch. Channels
+are coupled by the covariance that X itself shows.
 """
 
 from __future__ import annotations
@@ -194,8 +193,7 @@ class SelfSimilarity:
         X: Array,
         sigma: float,
         *,
-        observed: Array | None = None,
-        data: Array | None = None,
+        observed: Array,
         noise: float | Array = 0.0,
         groups: Array | None = None,
         wanted: Array | None = None,
@@ -203,22 +201,20 @@ class SelfSimilarity:
         turned: bool = False,
         threads: int = 1,
     ) -> Array:
-        """X with the noise of standard deviation `sigma` filtered out; a new array of X's shape.
+        """What the observed entries and the look-alikes say of all entries; a new array of X's shape.
 
         Parameters
         ----------
-        X : finite array
-        sigma : how far X is from the truth, in units of X; > 0
-        observed : where there are data, of X's shape. All entries are then replaced by what the data and the
-            look-alikes say; X serves only to find and to describe these
-        data : read where observed only; X itself if not given
+        X : finite array: the data where they are observed; elsewhere it serves only to find and describe look-alikes
+        sigma : how far X is from the truth there, in units of X; > 0
+        observed : where there are data, of X's shape
         noise : standard deviation of the data themselves, one number or one per entry
         groups : from `match`; found on X if not given
         wanted : where the answer is needed, of X's shape, everywhere by default: elsewhere X may come back as it is. A
             hole in a large picture takes little time then, and the answer there is the same bits (but see `near`)
-        mix : with `observed`: share of the separable covariance (patches x channels) in that of a group; the rest is as
+        mix : share of the separable covariance (patches x channels) in that of a group; the rest is as
             sampled. The better X is known, the less is needed
-        turned : with `observed`: each patch is a draw of a Gaussian over its places, and not each place one of a
+        turned : each patch is a draw of a Gaussian over its places, and not each place one of a
             Gaussian over the patches. Better where patches hold many data
         threads : same bits for any number
         """
@@ -236,12 +232,8 @@ class SelfSimilarity:
                 self._picture(A)[0].astype(dtype), _patches.shortest(X.shape, self._channels(X.ndim))
             )
 
-        parts = [blocks((X - level) / sigma)]
-        if observed is not None:
-            mask = np.asarray(observed, dtype=bool)
-            t = X if data is None else np.where(mask, data, level)
-            variance = np.square(np.asarray(noise, dtype=np.float64) / sigma)
-            parts += [blocks((t - level) / sigma), blocks(mask, bool), blocks(np.broadcast_to(variance, X.shape))]
+        variance = np.broadcast_to(np.square(np.asarray(noise, dtype=np.float64) / sigma), X.shape)
+        parts = blocks((X - level) / sigma), blocks(np.asarray(observed), bool), blocks(variance)
         out = np.concatenate(
             [self._filter(part, groups, pixels, mix, turned, threads) for part in zip(*parts, strict=True)], axis=2
         )
@@ -251,10 +243,10 @@ class SelfSimilarity:
     def _filter(
         self, part: tuple[Array, ...], groups: Array, pixels: Array | None, mix: float, turned: bool, threads: int
     ) -> Array:
-        """One block of channels: X, or X, data, mask, noise, each (H, W, C), in units of sigma; X where not wanted."""
-        from tensorfill.methods.image import _selfsimilarity_kernels as kernels
+        """One block of channels: X, mask, noise, each (H, W, C), in units of sigma; X where not wanted."""
+        from tensorfill.methods.image._selfsimilarity_kernels import condition
 
-        X, *given = part
+        X, given = part[0], part[1:]
         H, W, C = X.shape
         channels = _patches.channel_covariance(X)
         most = int(self.patch**2 * C if turned else min(MOST, groups.shape[2] * C))
@@ -269,12 +261,7 @@ class SelfSimilarity:
             sums, mates = (first, num, den), groups[a : a + SLAB]
             if touched is not None:  # groups without a wanted pixel give nothing to one
                 mates = mates[touched[mates[..., :1] if self.near else mates].any(axis=2)][None]
-            if given:
-                kernels.condition(
-                    X, tuple(given), mates, self.patch, channels, np.float32(mix), turned, most, wanted, sums
-                )
-            else:
-                kernels.threshold(X, mates, self.patch, sums)
+            condition(X, given, mates, self.patch, channels, np.float32(mix), turned, most, wanted, sums)
             return sums
 
         num, den = np.zeros((H, W, C)), np.zeros((H, W))

@@ -16,6 +16,7 @@ from tensorfill.interelement.base import InterElementPrior
 from tensorfill.interelement.quadratic import Ridge
 from tensorfill.interelement.tensorspace import TensorSpacePrior
 from tensorfill.methods.defaults import stiffness
+from tensorfill.models.cp import CP
 from tensorfill.problem import Problem
 from tensorfill.result.completion import Completion
 
@@ -146,11 +147,6 @@ class Rows:
 
 
 def _slice(a: Array, factors: list[Array]) -> Array:
-    """X of one slice, (I_2, ..., I_N): one matrix product."""
-    from tensorfill.models.cp import khatri_rao
-
-    half = max(1, len(factors) // 2)
-    left = khatri_rao(factors[:half]) * a
-    if half == len(factors):
-        return left.sum(axis=1)
-    return (left @ khatri_rao(factors[half:]).T).reshape([len(A) for A in factors])
+    """X of one slice, (I_2, ..., I_N)."""
+    first = factors[0] * a
+    return CP([first, *factors[1:]]).full() if len(factors) > 1 else first.sum(axis=1)
