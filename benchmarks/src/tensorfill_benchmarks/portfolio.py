@@ -36,6 +36,7 @@ from tensorfill_benchmarks.choose_data import NotHere, Places
 COLUMNS = ("set", "gaps", "structure", "method", "label", "error", "seconds", "weight")
 Row = dict[str, str]
 ELSEWHERE = 0.25  # what a cell of another structure counts
+NEEDLESS = -3.4  # odds below which a method that is nowhere the best is not worth its time
 LEAST = 0.01  # added to mean weights, so that no method is ruled out for ever
 FEW = 2  # cells in which a method ran, below which nothing is known of it
 SECONDS = 1.0  # of a trial
@@ -137,9 +138,12 @@ def order(rows: Sequence[Row], kind: str | None = None) -> list[str]:
         cells.setdefault(cell, {})[row["method"]] = float(row["error"])
         counts[cell] = 1.0 if kind in (None, row["structure"]) else ELSEWHERE
     chosen, usual = ["means", "exact"], odds(rows)
-    left = sorted({row["method"] for row in rows if float(row["weight"]) >= LEAST} - set(chosen))
+    left = sorted({row["method"] for row in rows} - set(chosen))
     while left:
-        chosen.append(min(left, key=lambda n: (round(_regret(cells, counts, [*chosen, n]), 3), -usual.get(n, -np.inf))))
+        regret = {n: round(_regret(cells, counts, [*chosen, n]), 3) for n in left}
+        chosen.append(min(left, key=lambda n: (regret[n], -usual.get(n, -np.inf))))
+        if regret[chosen[-1]] == 0 and usual.get(chosen[-1], -np.inf) < NEEDLESS:
+            return chosen[:-1]
         left.remove(chosen[-1])
     return chosen
 

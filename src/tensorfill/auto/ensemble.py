@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from tensorfill.auto.contest import Contest, Trial, standard_error
 from tensorfill.auto.portfolio import Portfolio
 from tensorfill.auto.weights import Validation, Weights, crossfit, fit_weights
+from tensorfill.data.facts import TWO_ENDS
 from tensorfill.data.gaps import GAPS
 
 Array = NDArray[Any]
 
 MEMBERS = 8  # that weights are fitted to
-LEAST_WEIGHT = 0.05  # below it a member is not worth the time of its fit
+LEAST_WEIGHT = 0.15  # below it a member is not worth the time of its fit
 FEWEST_GAPS = 8  # with fewer, a standard error says nothing: a hole or two of a picture
 MEANS = "means"  # the family that every answer is compared with
 
@@ -119,9 +120,10 @@ def _validation(contest: Contest, trials: list[Trial]) -> Validation:
     P = np.stack([e.predictions[here] for e in trials], axis=1)
     gaps = np.unique(contest.gaps[here], return_inverse=True)[1]
     t, w = contest.truth[here], contest.weight[here]
-    least = (w[:, None] * (P - t[:, None]) ** 2).min(axis=1)  # what all miss by far tells them apart by chance alone
-    w = np.where(np.sqrt(least) > contest.outlying, 0.0, w)
-    w = np.where(least > least.mean(), w * least.mean() / np.maximum(least, 1e-300), w)
+    if contest.facts.numbers not in TWO_ENDS:  # of numbers with two ends a rare yes is no outlier
+        least = (w[:, None] * (P - t[:, None]) ** 2).min(axis=1)  # what all miss by far says nothing
+        w = np.where(np.sqrt(least) > contest.outlying, 0.0, w)
+        w = np.where(least > least.mean(), w * least.mean() / np.maximum(least, 1e-300), w)
     prior = np.array(Portfolio.load().prior([e.family for e in trials]))
     return Validation(P, t, w, gaps, contest.features[here], prior)
 

@@ -62,10 +62,8 @@ class OtherModel(LowRank):
         return None
 
     def initial_variants(self, facts: Facts) -> int:
-        """None, unless asked for or with much time: on most tables CP is as good in less, so they have what others
-        leave.
-        """
-        return 2 if self.model is not None or self.effort == "best" else 0
+        """One; two if asked for or with much time."""
+        return 2 if self.model is not None or self.effort == "best" else 1
 
     def variants(self, facts: Facts) -> Variants:
         """As the numbers are (a level would be one rank more); then in other units, and stiffer."""
