@@ -42,7 +42,7 @@ def search_time_is_up() -> bool:
 
 
 class OutOfTime(Exception):
-    """The time limit of the run has passed in the middle of a step."""
+    """The time limit of the run has passed in the middle of a step, or of a fit that has nothing to show for it."""
 
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -115,5 +116,6 @@ def each(task: Callable[[Any], Any], items: Sequence[Any], threads: int) -> list
     """Task of every item, in order, over threads: compiled loops and matrix products release the interpreter lock."""
     if threads <= 1 or len(items) < 2:
         return [task(item) for item in items]
+    contexts = [copy_context() for _ in items]  # in which the time limit is
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(task, items))
+        return list(pool.map(lambda context, item: context.run(task, item), contexts, items))
