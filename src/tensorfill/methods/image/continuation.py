@@ -19,10 +19,9 @@ from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.image.field import MOST_PASSES, is_clean
 from tensorfill.methods.image.large import many_pixels
-from tensorfill.methods.image.non_local import RADII, Refinement, available_threads, default_denoiser, default_sigmas
+from tensorfill.methods.image.non_local import RADIUS, Refinement, available_threads, default_denoiser, default_sigmas
 from tensorfill.methods.image.patchmatch import check_texture, fill_texture
 from tensorfill.methods.image.pyramid import coarse_to_fine
-from tensorfill.methods.image.recipe import PASSES
 from tensorfill.methods.image.selfsimilarity import SelfSimilarity
 from tensorfill.methods.image.validate_holes import Evidence, validate_holes
 from tensorfill.methods.image.validate_scratches import validate_scratches
@@ -41,6 +40,7 @@ Array = NDArray[Any]
 AS_IF = 0.15
 # In a large picture gaps are few and far between: smaller windows than for scattered ones, and more of them in a step.
 WINDOW, SEVERAL = 256, 24
+PASSES = {"quick": 2, "normal": 6, "best": 10}  # by effort
 # Passes over a large one, unless told otherwise: two thirds of the time of 6, for .03 dB (see `validate_scratches`).
 FEWER = 4
 
@@ -131,7 +131,7 @@ class Continuation(Method):
             with suppress(OutOfTime), run.rest(began).in_time():
                 X = np.where(mask, X, told.softened(X, known, threads))
             return self.completion(obs, run, Filled(X.reshape(obs.shape)), settings=settings, error=told.error)
-        box = around(~known, RADII[-1] + SelfSimilarity.patch)
+        box = around(~known, RADIUS + SelfSimilarity.patch)
         near = many_pixels(X[box].shape)
         passes = self._around(X[box], mask[box], near=near, threads=threads)
         procedure = InWindows.of(passes, WINDOW, SEVERAL) if near else passes
@@ -215,7 +215,7 @@ class Continuation(Method):
             t,
             mask,
             X,
-            replace(default_denoiser(AS_IF, passes=passes), near=near),
+            replace(default_denoiser(), near=near),
             default_sigmas(t, passes, share=AS_IF),
             noise=self.noise or 0.0,
             turned=passes // 2,

@@ -70,7 +70,7 @@ class InWindows:
     def of(cls, whole: Refinement, core: int = CORE, batch: int = BATCH) -> InWindows:
         """Windows of those passes that hold a gap; beyond their margins nothing is sought."""
         whole = replace(whole, denoiser=replace(whole.denoiser, far=0))
-        cut = windows(whole.mask.shape, whole.denoiser.modes, core, whole.denoiser.margin)
+        cut = windows(whole.mask.shape, whole.denoiser.modes, core, whole.filter_of(0).margin)
         return cls(whole, [w for w in cut if not whole.mask[w.core].all()], batch)
 
     @property
@@ -100,7 +100,7 @@ class InWindows:
         whole, part = self.whole, X[window.outer]
         wanted = np.zeros(part.shape, dtype=bool)
         wanted[window.inner] = ~whole.mask[window.core]
-        d = whole.denoiser
+        d = whole.filter_of(k)
         down, across = (SHIFT * k - window.outer[m].start for m in d.modes)  # the grid is that of the whole
         groups = d.match(part, shift=(down, across), wanted=wanted)
         return np.asarray(whole.passed(part, k, groups, window.outer, wanted)[window.inner])
