@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.apart import read_apart
-from tensorfill.io.formats.arrays import choose
+from tensorfill.io.formats.arrays import array_and_file, choose, fill_apart
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.long import dim_names
 from tensorfill.io.formats.worker import task
@@ -87,16 +87,12 @@ class HDF5(Format):
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         h5py = attempt_import("h5py", "writing HDF5", "xarray")
-        name = str(like.extra.get("name") or "values")
-        own = like.format == "hdf5"
-        out = io.BytesIO(like.extra["file"] if own else b"")
-        with h5py.File(out, "r+" if own else "w", track_order=True) as file:
-            if not own:
-                _write_new(file, name.replace("/", "_"), array, like)
-            elif file[name].dtype == array.dtype:
-                file[name][...] = array
-            else:
-                _write_wider(file, name, array)
+        if like.format == "hdf5":
+            sink.write(fill_apart("hdf5 filled", array, like.extra["file"], name=like.extra["name"]))
+            return
+        out = io.BytesIO()
+        with h5py.File(out, "w", track_order=True) as file:
+            _write_new(file, array, like)
         sink.write(out.getbuffer())
 
 
@@ -130,7 +126,22 @@ def _text(label: Any) -> Any:
     return label.decode("utf-8", "replace") if isinstance(label, bytes) else label
 
 
-def _write_wider(file: Any, name: str, array: Array) -> None:
+@task("hdf5 filled", "h5py")
+def fill_dataset(source: bytes, name: str) -> bytes:
+    """A copy of a file with the completed array as the data set of that name."""
+    import h5py
+
+    array, data = array_and_file(source)
+    out = io.BytesIO(data)
+    with h5py.File(out, "r+") as file:
+        if file[name].dtype == array.dtype:
+            file[name][...] = array
+        else:
+            _replace(file, name, array)
+    return out.getvalue()
+
+
+def _replace(file: Any, name: str, array: Array) -> None:
     """The data set again, in another type: attributes, labels and scales along its modes are kept."""
     old = file[name]
     file.move(name, f"{name} as read")
@@ -146,9 +157,9 @@ def _write_wider(file: Any, name: str, array: Array) -> None:
     del file[f"{name} as read"]
 
 
-def _write_new(file: Any, name: str, array: Array, like: Loaded) -> None:
+def _write_new(file: Any, array: Array, like: Loaded) -> None:
     """One data set, with names and labels along its modes."""
-    made = file.create_dataset(name, data=array)
+    made = file.create_dataset(str(like.extra.get("name") or "values").replace("/", "_"), data=array)
     known = like.labels or {}
     for dim, name in zip(made.dims, dim_names(like), strict=True):
         dim.label = name
