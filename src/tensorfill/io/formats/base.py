@@ -24,8 +24,7 @@ from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import CellsSource
 from tensorfill.registry import Registry
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 class FileError(Exception):

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -15,8 +13,7 @@ from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Run, Variants, unlimited
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.table import TableMethod
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 FEWEST_ROWS, MOST_ROWS = 20, 5000  # few rows have no look-alikes; all pairs of rows are compared
 NEAREST = (5, 15)  # held-out entries choose
