@@ -23,9 +23,8 @@ from tensorfill.solvers.balance import balance_scales, may_rescale
 from tensorfill.solvers.blockpiece import PIECE, BlockPiece, Owned, Rule, solve_block, solve_rows
 from tensorfill.solvers.blockrows import BlockRows
 from tensorfill.solvers.curvature import FLAT, curvature
-from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.rows import row_couplings
-from tensorfill.solvers.rowsystems import solve_tied
+from tensorfill.solvers.rowsystems import damp_steps, solve_tied
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
 from tensorfill.typing import Array
 

@@ -25,6 +25,7 @@ ROOM = 2**25  # doubles that a banded matrix may take
 PASSES = 60  # passes of coordinate descent over a row, at most
 NEAR = 1e-6  # a move that gains less than this share of the first is the last
 SWEEPS = 10  # over rows that are tied and bounded
+SHRINK, TRIES = 0.3, 12  # factor on a step that would raise the objective, and how often it is applied
 
 
 class RowTerms(Protocol):
@@ -198,3 +199,17 @@ def _gradients(ties: RowCoupling, G: Array, extra: float, near: float, most: int
         return A
 
     return solve
+
+
+def damp_steps(cost: Callable[[Array], Array], rows: int) -> Array:
+    """Step lengths from 0 to 1, (rows,), with which no row costs more than without a step.
+
+    cost : step lengths (rows,) -> what each row costs after such steps, (rows,); NaN counts as more
+    """
+    step, before = np.ones(rows), cost(np.zeros(rows))
+    for _ in range(TRIES):
+        worse = ~(cost(step) <= before)
+        if not worse.any():
+            return step
+        step = np.where(worse, SHRINK * step, step)
+    return np.where(~(cost(step) <= before), 0.0, step)
