@@ -1,7 +1,7 @@
 """Demosaicing: a camera measures one colour at each pixel, and the other two are missing.
 
 Behind the usual Bayer filter every second pixel is green, every fourth red, every fourth blue: two numbers in three are
-gaps, in a regular pattern. Nothing about it is special to the program: a mask, and one call. Compared with bilinear
+gaps, in a regular pattern. The program needs nothing special for it: a mask, and one call. Compared with bilinear
 interpolation of each colour, the textbook way.
 """
 

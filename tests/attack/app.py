@@ -1,10 +1,10 @@
-"""Eight visitors of the page at once: uploads, downloads, stops and closings race, and nobody gets another's bytes."""
+"""Eight visitors of the page at once: slow and huge uploads, downloads, stops and closings race, each to its own."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tensorfill.app.server import create_app
 from tensorfill.app.sessions import Limits
 
 TOKEN, PORT, VISITORS, ROUNDS = "key", 4325, 8, 6
+LARGEST = 2**20  # bytes of an upload
 HOME = f"http://127.0.0.1:{PORT}/{TOKEN}/"
 ODD = [
     "/files/nobody/close",
@@ -60,10 +61,31 @@ class Cases:
         return f"#{k}", lambda: asyncio.run(self.use(k))
 
     async def use(self, k: int) -> None:
-        app = create_app(token=TOKEN, hosts=hosts(PORT), limits=Limits(sessions=VISITORS))
+        app = create_app(token=TOKEN, hosts=hosts(PORT), limits=Limits(sessions=VISITORS, upload=LARGEST, stalled=1.0))
         async with app.router.lifespan_context(app):
             seeds = np.random.SeedSequence([self.seed, k]).spawn(VISITORS)
             await asyncio.gather(*(visit(app, n, np.random.default_rng(s)) for n, s in enumerate(seeds)))
+            left = sorted(path.name for path in app.state.sessions.storage.path.iterdir())
+            if left != ["lock"]:
+                raise Wrong(f"all files are closed, and {left} are left")
+
+
+async def parts(many: int, *, stops: bool = False) -> AsyncIterator[bytes]:
+    """A body that comes slowly: in many parts, or not to its end."""
+    for _ in range(many):
+        yield bytes(2**16)
+        await asyncio.sleep(0)
+    if stops:
+        await asyncio.sleep(60.0)
+
+
+async def refused(browser: httpx.AsyncClient, rng: np.random.Generator) -> None:
+    """An upload that is too large, or never ends."""
+    stops = rng.random() < 0.2
+    body = parts(int(rng.integers(9)), stops=True) if stops else parts(LARGEST // 2**16 + 1)
+    answer = await browser.post(f"{HOME}files?name=b.csv", content=body)
+    if answer.status_code != (408 if stops else 413):
+        raise Wrong(f"an upload that {'stops' if stops else 'is too large'} gave {answer.status_code}")
 
 
 async def visit(app: Any, number: int, rng: np.random.Generator) -> None:
@@ -71,6 +93,8 @@ async def visit(app: Any, number: int, rng: np.random.Generator) -> None:
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=HOME) as browser:
         await browser.get(HOME)
         for k in range(ROUNDS):
+            if rng.random() < 0.2:
+                await refused(browser, rng)
             own = f"visitor {number}, round {k}, ".encode() * int(rng.integers(1, 2000))
             opened = await browser.post(f"{HOME}files?name=a{number}.csv", content=own)
             if opened.status_code != 200:

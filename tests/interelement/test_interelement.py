@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from prior_examples import interelement_examples, star
 
-from tensorfill.interelement.again import interelement_from_settings
-from tensorfill.interelement.base import INTERELEMENT, InterElementPrior, Scaled, Sum
+from tensorfill.interelement.base import INTERELEMENT, InterElementPrior, Scaled, Sum, interelement_from_settings
 from tensorfill.interelement.check import check_interelement_prior
 from tensorfill.interelement.graph import GraphLaplacian
 from tensorfill.interelement.nonsmooth import L1, Box, NonNegative, TotalVariation

@@ -1,5 +1,6 @@
 """Every method that competes, on every kind of data it accepts: finite, the same by seed, blind to what is held out."""
 
+import tracemalloc
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from tensorfill.data.unfolding import refold_modes, unfold_modes, unfoldings
 from tensorfill.methods.base import METHODS, Run
 from tensorfill.methods.bayes import Bayes
 from tensorfill.methods.check_method import check_method
+from tensorfill.methods.tabular import knn
 from tensorfill.methods.tabular.gaussian import expectation_maximisation
 from tensorfill.methods.tabular.interpolation import Interpolation, along_lines, along_splines
 from tensorfill.methods.tabular.kalman import Kalman, correlations, wander_together
@@ -194,6 +196,20 @@ def test_nearest_rows_are_those_alike():
     gaps = rng.random(X.shape) < 0.2
     filled = nearest_rows(np.where(gaps, np.nan, X), 5)
     np.testing.assert_allclose(filled[gaps], X[gaps], atol=0.05)
+
+
+def test_many_rows_are_compared_by_blocks(monkeypatch):
+    """50,000 rows took 19 GB for each of five matrices."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((1500, 4)) < 0.2, np.nan, rng.normal(size=(1500, 4)))
+    whole = nearest_rows(X, 5)
+    monkeypatch.setattr(knn, "BLOCK", 2**15, raising=False)
+    tracemalloc.start()
+    try:
+        np.testing.assert_allclose(nearest_rows(X, 5), whole, rtol=1e-9)
+        assert tracemalloc.get_traced_memory()[1] < 5e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_folding_keeps_every_entry_in_its_place():

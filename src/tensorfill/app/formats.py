@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.io.files import FORMATS, Loaded
 from tensorfill.io.formats.output import can_write
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 USUAL = {"picture": ("png", "tiff", "jpeg", "npy"), "table": ("csv", "parquet", "npy"), "array": ("npy", "csv", "mat")}
 SIDE = 16  # indices of each mode of the piece that is tried

@@ -18,8 +18,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.result.record import History
 from tensorfill.show.view import observed_range, picture_axes, to_rgb
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 EVERY = 0.5  # seconds between two pictures: drawing one takes a tenth of that
 SIDE = 720  # pixels of a picture on the page

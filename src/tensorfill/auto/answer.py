@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.auto.columns import column_errors
 from tensorfill.auto.contest import Contest, Trial, ends, standard_error
@@ -23,8 +22,7 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.packing import Answer
 from tensorfill.result.record import History, LeaderboardRow, Status
 from tensorfill.solvers.fit import ENDED_EARLY
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 PATIENCE = 3.0  # seconds for a last fit after a contest on a part of large data was interrupted
 MOST_WEIGHT = 10.0  # that one entry may have more, or less, than others when the error is told

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.auto.contest import Contest
 from tensorfill.data.columns import column_names, is_table
 from tensorfill.data.units import slice_statistics
 from tensorfill.result.record import ColumnError
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def column_errors(contest: Contest, predictions: Array) -> tuple[ColumnError, ...]:

@@ -11,10 +11,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.auto.context import Context
 from tensorfill.auto.folds import Split, loss_weights, make_folds
@@ -32,8 +30,7 @@ from tensorfill.problem import DataWarning
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.fit import ENDED_EARLY
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 JUDGE = 2 / 3  # of the held-out entries choose; the others are kept for the error that is reported
 BUDGET = {"quick": 0.25, "normal": 1.0, "best": 10.0}  # times the usual budget of trials, see `usual_budget`

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.gaps import steps_to_known
 from tensorfill.data.observations import Observations
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 SHARES = np.array([1e-9, 0.25, 0.5, 0.75, 0.999])  # of a line through the entry that is known: none, some, ..., all
 FARTHEST = 7  # distances are told apart up to 2^7 steps

@@ -13,10 +13,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import CHANNELS, smooth_modes
 from tensorfill.data.gaps import has_clustered_gaps
@@ -32,8 +30,7 @@ from tensorfill.problem import DataWarning, Problem
 from tensorfill.result.answer import factors_of
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Bars, Status
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 FEWEST = 100  # observed entries below which a fifth of them says nothing
 WINDOW = 3  # pixels over which the activity of a field is taken

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import TWO_ENDS, Facts
 from tensorfill.data.gaps import kinds_at
@@ -14,8 +13,7 @@ from tensorfill.data.holdout import gap_numbers, split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import slice_statistics
 from tensorfill.methods.defaults import default_held_out
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 HANDFUL = 60  # with fewer observations, each is held out once
 # With fewer, one split leaves too much to chance. Up to 20,000 observations, three splits make answers differ less from

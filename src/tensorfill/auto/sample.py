@@ -5,17 +5,14 @@ fit to everything takes.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts, unit_mode
 from tensorfill.data.observations import Observations
 from tensorfill.methods.image.field import is_clean, large
 from tensorfill.methods.image.large import busiest
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 PART = 200_000  # observations: a tenth of them held out tells candidates apart that differ by a percent
 SIDE = 96  # pixels of the window of a picture

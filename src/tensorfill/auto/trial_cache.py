@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.io.checkpoint import Checkpoint
 from tensorfill.methods.base import Run
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -54,11 +53,11 @@ class MemoryPartitions(Partitions):
         self.batches.clear()
 
 
-def in_memory(obs: Observations, draw: Draw, *, labels: Any = None, size_of_block: int = BLOCK) -> MemoryPartitions:
+def in_memory(obs: Observations, draw: Draw, *, size_of_block: int = BLOCK) -> MemoryPartitions:
     """Observations as blocks in memory, those that `draw` sets aside left out."""
     tally = Tally(obs.shape, draw.fitted(obs.nnz))
     keep = tally.take(Rows(obs.indices, obs.values, obs.weights))
     kept = replace(obs, source=None) if keep.all() else replace(obs, source=None).subset(keep)
-    sample, held, digest = tally.finish(obs.dims, labels or {}, obs.positions)
+    sample, held, digest = tally.finish(obs.dims, {}, obs.positions)
     rows = Rows(np.ascontiguousarray(kept.indices), kept.values, kept.weights)  # Observations are sorted so
     return MemoryPartitions(sample, held, digest, size_of_block=size_of_block, copies={0: rows})

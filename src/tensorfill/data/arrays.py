@@ -19,8 +19,7 @@ from tensorfill.data.memory import ask
 from tensorfill.data.observations import DataWarning, Observations, check_dims, maker
 from tensorfill.data.sources import ArraySource, LineSource, first_column
 from tensorfill.data.stacklevel import find_stacklevel
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 SLICE = 64  # bytes of memory for each slice of each mode: a row of a factor of rank 8
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import DENSE_LIMIT, Observations
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ENOUGH_PAIRS = 30  # neighbouring pairs before a ratio of their differences is believed
 SURE_PAIRS = 200  # pairs of direct neighbours that settle how grainy a field is

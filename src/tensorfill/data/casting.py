@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.exact import floats
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:

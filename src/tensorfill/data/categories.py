@@ -13,14 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.numerical.base import Interval, NumericalPrior
 from tensorfill.numerical.binary import BernoulliLogit
 from tensorfill.numerical.slices import PerSlice
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import FAR_UNITS, TWO_ENDS, is_scale, kind_of_numbers, unit_mode
 from tensorfill.data.labels import all_labels, axis_labels, times
@@ -17,8 +15,7 @@ from tensorfill.data.units import slice_statistics
 from tensorfill.data.unobserved import TIME_NAMES
 from tensorfill.numerical.base import NumericalPrior, make_prior
 from tensorfill.registry import did_you_mean
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ENOUGH = 20  # known values from which on a column speaks for itself; with fewer, all columns together do
 BELOW = 0.1  # positive numbers may be so small a part of the least known one

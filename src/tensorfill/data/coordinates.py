@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def match_rows(known: Array, wanted: Array, shape: tuple[int, ...]) -> NDArray[np.intp]:

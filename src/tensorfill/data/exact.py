@@ -8,9 +8,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 EXACT = 2**53  # float64 holds every whole number up to here
 LONGEST = 400  # digits: longer than any number that a float can be near to

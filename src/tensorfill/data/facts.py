@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.autocorrelation import ENOUGH_PAIRS, noise_level, period, roughness, smoothest
 from tensorfill.data.gaps import GAPS, clustering, depth, kinds_at
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.sources import root
 from tensorfill.data.units import slice_statistics
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 TWO_ENDS = ("yes/no", "scale")  # kinds of numbers with a smallest and a largest possible value
 CHANNELS = 4  # a mode of up to four entries is a set of channels (grey and alpha, RGB, CMYK), not a line of positions

@@ -11,14 +11,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.autocorrelation import period
 from tensorfill.data.labels import axis_labels, times
 from tensorfill.data.observations import Observations
 from tensorfill.data.timeaxis import only_mode
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # in seconds, years and months on average
 LENGTH = {

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import DENSE_LIMIT, Observations
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 CLUSTERED = 0.3  # how much likelier than by chance the neighbour of a gap is one
 GAPS_FOR_GROUPS = 4  # gaps before one can speak of groups; two of them beside each other are no group yet

@@ -8,15 +8,13 @@ another place, say more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.gaps import CLUSTERED, clustering, find_scattered_gaps, has_clustered_gaps, slice_modes
 from tensorfill.data.observations import DENSE_LIMIT, Observations, check_share
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 TRIES = 8  # ways to move the gaps, to find one that empties no slice
 MOVES = 32  # times that few gaps are moved, to hide enough entries under them

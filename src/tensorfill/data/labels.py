@@ -11,15 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.dates import moments
 from tensorfill.data.sources import LineSource
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations
 
-Array = NDArray[Any]
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 MOMENT = re.compile(DAY.pattern + r"([ T]\d\d(:\d\d(:\d\d(\.\d+)?)?)?)?")  # without a time zone: NumPy has none

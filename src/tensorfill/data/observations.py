@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from tensorfill.data.coordinates import match_rows
 from tensorfill.data.sources import Source
 from tensorfill.registry import did_you_mean
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.numerical.base import Interval
 
-Array = NDArray[Any]
 
 # A dense copy larger than this is refused with a sentence rather than tried: 2^28 doubles are 2 GiB.
 DENSE_LIMIT = 2**28

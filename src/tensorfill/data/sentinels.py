@@ -11,15 +11,12 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.stacklevel import find_stacklevel
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 OTHERS, DISTINCT = 5, 3  # other values, and different ones among them, needed to say that one lies far from them
 ONE_SIGN = 20  # so many others, none below 0, make a negative code the odd one out however far they spread

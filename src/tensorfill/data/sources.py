@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.casting import as_objects, cast_like, column_numbers, fill_column
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 class Source(Protocol):

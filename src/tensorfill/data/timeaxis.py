@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from tensorfill.data.labels import axis_labels, times
 from tensorfill.data.observations import Observations
 
-Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 

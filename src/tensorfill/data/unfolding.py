@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def unfold_modes(T: Array, columns: Sequence[int]) -> Array:

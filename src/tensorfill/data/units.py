@@ -12,11 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 HUGE = 1e150  # beyond, squares leave the range of floats
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -293,3 +294,20 @@ class Sum(InterElementPrior):
 def _sum_of(terms: list[InterElementPrior]) -> InterElementPrior | None:
     """Nothing, the one term, or the sum."""
     return Sum(tuple(terms)) if len(terms) > 1 else next(iter(terms), None)
+
+
+def interelement_from_settings(settings: Mapping[str, Any]) -> InterElementPrior:
+    """The prior whose `settings()` these are: a registered one, a sum or a multiple."""
+    given = dict(settings)
+    name = given.pop("name", None)
+    if name is None:
+        msg = (
+            f"settings of an inter-element prior must have a 'name', one of {', '.join(INTERELEMENT)}, sum, scaled; "
+            f"got {sorted(given)}."
+        )
+        raise ValueError(msg)
+    if name == Sum.name:
+        return Sum(tuple(interelement_from_settings(term) for term in given["terms"]))
+    if name == Scaled.name:
+        return Scaled(given["factor"], interelement_from_settings(given["prior"]))
+    return INTERELEMENT[name](**given)

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.interelement.again import interelement_from_settings
-from tensorfill.interelement.base import INTERELEMENT, InterElementPrior, Scaled, Sum
+from tensorfill.interelement.base import INTERELEMENT, InterElementPrior, Scaled, Sum, interelement_from_settings
 from tensorfill.interelement.quadratic import Ridge
 from tensorfill.interelement.tensorspace import TENSORSPACE, TensorSpacePrior, tensorspace_from_settings
 from tensorfill.typing import Array

@@ -8,14 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.labels import all_labels
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.io.encoding import EncodedColumn
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def with_features(obs: Observations, given: Mapping[int | str, Any]) -> Observations:

@@ -206,9 +206,7 @@ def _mark_missing(loaded: Loaded, missing_value: float) -> Loaded:
     if limits and not (number == np.rint(number) and limits.min <= number <= limits.max):
         msg = f"--missing-value {missing_value:g} cannot occur in {loaded.dtype} data; leave it out."
         raise FileError(msg)
-    given = loaded.values_coo if loaded.values is None else loaded.values
-    assert given is not None
-    missing = given == given.dtype.type(missing_value)
+    missing = loaded.given == loaded.given.dtype.type(missing_value)
     if loaded.values is None:
         return loaded.subset(~missing)
     if _is_colour(loaded):  # black marks a pixel, not every blue that is 0

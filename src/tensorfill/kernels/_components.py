@@ -6,14 +6,10 @@ each meets. Factors are (rows, R), a small symmetric matrix (R, R) belongs to ea
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.kernels._numba import jit
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @jit

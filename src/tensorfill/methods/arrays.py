@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from tensorfill.solvers.base import State
 from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.transforms import Clipped, Standardised
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True, eq=False)

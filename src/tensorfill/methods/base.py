@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, ClassVar
@@ -24,16 +25,14 @@ from tensorfill.registry import Registry, Settings
 from tensorfill.result.completion import Completion
 from tensorfill.result.packing import Answer
 from tensorfill.result.record import History, Status
+from tensorfill.solvers.base import OutOfTime as OutOfTime
+from tensorfill.solvers.base import deadline
 from tensorfill.solvers.loop import Callback
 
 METHODS: Registry[Method] = Registry("method")
 # yields variants, is sent the mean validation loss of each
 Variants = Generator["Method", float, None]
 UP = 1e-9  # seconds that are left of a run whose time is up: a limit must be > 0
-
-
-class OutOfTime(Exception):
-    """The time of a fit is up, and it has nothing to show for it."""
 
 
 class Unsuited(Exception):
@@ -90,6 +89,10 @@ class Run(Settings):
                 raise OutOfTime
 
         return check
+
+    def in_time(self) -> AbstractContextManager[None]:
+        """Context in which `check_time` of the solvers raises OutOfTime once the time of this run is up."""
+        return deadline(np.inf if self.seconds is None else time.monotonic() + self.seconds)
 
     def section(self, name: str) -> Checkpoint | None:
         """The part of the checkpoint that belongs to a part of this run."""

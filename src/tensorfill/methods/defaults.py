@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import kind_of_numbers
 from tensorfill.data.observations import Observations
 from tensorfill.models.init import typical
 from tensorfill.numerical.base import PRIORS, NumericalPrior
-
-Array = NDArray[Any]
 
 PRIOR_OF = {"yes/no": "bernoulli-logit", "counts": "poisson", "amounts": "gamma", "scale": "normal", "reals": "normal"}
 

@@ -16,7 +16,7 @@ from tensorfill.typing import Array
 @MODELS.register("cp")
 @dataclass(frozen=True, eq=False, repr=False)
 class CP(Model):
-    """A sum of R outer products, Eq. 1 (low_rank): factors (I_n, R), one per mode."""
+    """A sum of R outer products: factors (I_n, R), one per mode."""
 
     ranks_are = "R, the number of components"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -48,10 +48,11 @@ def _fail(prior: NumericalPrior, sentence: str) -> NoReturn:
     raise AssertionError(msg)
 
 
-def _first(wrong: Array, *arrays: Array) -> list[Any]:
-    """The numbers at the first place where `wrong` is true."""
-    place = int(np.flatnonzero(wrong)[0])
-    return [np.broadcast_to(a, wrong.shape).flat[place].item() for a in arrays]
+def _refuse(prior: NumericalPrior, wrong: Array, sentence: str, **arrays: Array) -> None:
+    """Fail if `wrong` is true anywhere, with the numbers at the first such place in the sentence."""
+    for place in np.flatnonzero(wrong)[:1]:
+        numbers = {name: np.broadcast_to(a, wrong.shape).flat[place].item() for name, a in arrays.items()}
+        _fail(prior, sentence.format(**numbers))
 
 
 def _check_derivative(prior: NumericalPrior, what: str, of: str, t: Array, x: Array) -> None:
@@ -63,15 +64,11 @@ def _check_derivative(prior: NumericalPrior, what: str, of: str, t: Array, x: Ar
     scale = np.maximum(np.abs(expected), usual)
     smooth = error <= 1e-7 * scale  # elsewhere the differences say nothing: a kink is near
     if np.mean(smooth) < 0.8:
-        t0, x0 = _first(~smooth, t, x)
-        _fail(prior, f"{of} is not smooth in x at too many places, such as t = {t0:.9g}, x = {x0:.9g}.")
+        sentence = f"{of} is not smooth in x at too many places, such as t = {{t:.9g}}, x = {{x:.9g}}."
+        _refuse(prior, ~smooth, sentence, t=t, x=x)
     wrong = smooth & ~(np.abs(got - expected) <= 1e-6 * scale)
-    if wrong.any():
-        t0, x0, a, b = _first(wrong, t, x, got, expected)
-        _fail(
-            prior,
-            f"{what} is wrong at t = {t0:.9g}, x = {x0:.9g}: it answers {a:.9g}, differences of {of} give {b:.9g}.",
-        )
+    sentence = what + " is wrong at t = {t:.9g}, x = {x:.9g}: it answers {a:.9g}, differences of " + of
+    _refuse(prior, wrong, sentence + " give {b:.9g}.", t=t, x=x, a=got, b=expected)
 
 
 def _methods(prior: NumericalPrior) -> Iterator[tuple[str, Callable[[Array, Array], Array]]]:
@@ -109,19 +106,16 @@ def _check_kinds(prior: NumericalPrior, t: Array, x: Array) -> None:
                     _fail(prior, f"{name} must answer in new memory; it returned (a view of) its argument.")
         got = method(t.astype(np.float32), x.astype(np.float32))
         scale = np.abs(exact) + np.median(np.abs(exact)) + 1e-3
-        wrong = ~(np.abs(got - exact) <= 1e-3 * scale)
-        if wrong.any():
-            t0, x0, a0, b0 = _first(wrong, t, x, got, exact)
-            _fail(prior, f"{name} at t = {t0:.9g}, x = {x0:.9g} is {a0:.9g} in float32, {b0:.9g} in float64.")
+        sentence = name + " at t = {t:.9g}, x = {x:.9g} is {a:.9g} in float32, {b:.9g} in float64."
+        _refuse(prior, ~(np.abs(got - exact) <= 1e-3 * scale), sentence, t=t, x=x, a=got, b=exact)
 
 
 def _check_pair(prior: NumericalPrior, t: Array, x: Array) -> None:
     pair = prior.nll_and_grad(t, x)
     for both, alone, name in zip(pair, (prior.nll(t, x), prior.grad(t, x)), ("nll", "grad"), strict=True):
         wrong = ~np.isclose(both, alone, rtol=1e-10, atol=1e-12 * (1 + np.median(np.abs(alone))))
-        if wrong.any():
-            t0, x0, a, b = _first(wrong, t, x, both, alone)
-            _fail(prior, f"nll_and_grad and {name} differ at t = {t0:.9g}, x = {x0:.9g}: {a:.9g} and {b:.9g}.")
+        sentence = "nll_and_grad and " + name + " differ at t = {t:.9g}, x = {x:.9g}: {a:.9g} and {b:.9g}."
+        _refuse(prior, wrong, sentence, t=t, x=x, a=both, b=alone)
 
 
 def _check_split(prior: NumericalPrior, t: Array, x: Array) -> None:
@@ -131,13 +125,11 @@ def _check_split(prior: NumericalPrior, t: Array, x: Array) -> None:
     positive, negative = prior.split(t, x)
     grad = prior.grad(t, x)
     for part, name in ((positive, "positive"), (negative, "negative")):
-        if (part < 0).any():
-            t0, x0, a = _first(part < 0, t, x, part)
-            _fail(prior, f"the {name} part of split must be >= 0; it is {a:.9g} at t = {t0:.9g}, x = {x0:.9g}.")
+        sentence = "the " + name + " part of split must be >= 0; it is {a:.9g} at t = {t:.9g}, x = {x:.9g}."
+        _refuse(prior, part < 0, sentence, t=t, x=x, a=part)
     wrong = ~(np.abs(positive - negative - grad) <= 1e-9 * (positive + negative + np.abs(grad)))
-    if wrong.any():
-        t0, x0, a, b = _first(wrong, t, x, positive - negative, grad)
-        _fail(prior, f"positive - negative is {a:.9g} at t = {t0:.9g}, x = {x0:.9g}, where grad is {b:.9g}.")
+    sentence = "positive - negative is {a:.9g} at t = {t:.9g}, x = {x:.9g}, where grad is {b:.9g}."
+    _refuse(prior, wrong, sentence, t=t, x=x, a=positive - negative, b=grad)
 
 
 def _some_t(prior: NumericalPrior) -> Array:
@@ -158,14 +150,11 @@ def _check_extremes(prior: NumericalPrior) -> None:
     for dtype in DTYPES:
         for name, method in _methods(prior):
             got = np.asarray(method(t.astype(dtype), x.astype(dtype)))
-            wrong = ~np.isfinite(np.broadcast_to(got, t.size))
-            if wrong.any():
-                t0, x0, a = _first(wrong, t, x, got)
-                _fail(
-                    prior,
-                    f"{name} must be finite for every x; it is {a} at t = {t0:.9g}, x = {x0:.9g} ({dtype.__name__}). "
-                    "If the loss holds only on a range of x, say so in x_domain: beyond it, the loss is continued.",
-                )
+            sentence = (
+                name + " must be finite for every x; it is {a} at t = {t:.9g}, x = {x:.9g} (" + dtype.__name__ + "). "
+                "If the loss holds only on a range of x, say so in x_domain: beyond it, the loss is continued."
+            )
+            _refuse(prior, ~np.isfinite(np.broadcast_to(got, t.size)), sentence, t=t, x=x, a=got)
 
 
 def _check_bounded(prior: NumericalPrior) -> None:
@@ -173,14 +162,12 @@ def _check_bounded(prior: NumericalPrior) -> None:
     t = _some_t(prior)
     for sign in (-1.0, 1.0):
         far, farther = (prior.nll(t, np.full_like(t, sign * size)) for size in (1e5, 1e8))
-        wrong = ~(farther >= far - 1e-3 * (1 + np.abs(far)))
-        if wrong.any():
-            t0, a, b = _first(wrong, t, far, farther)
-            _fail(
-                prior,
-                f"nll must be bounded below; with t = {t0:.9g} it falls from {a:.9g} at x = {sign * 1e5:g} "
-                f"to {b:.9g} at {sign * 1e8:g}. If such x make no sense, leave them out of x_domain.",
-            )
+        sentence = (
+            "nll must be bounded below; with t = {t:.9g} it falls from {a:.9g} at x = {x:g} to {b:.9g} at {y:g}. "
+            "If such x make no sense, leave them out of x_domain."
+        )
+        wrong, ends = ~(farther >= far - 1e-3 * (1 + np.abs(far))), np.array([sign * 1e5, sign * 1e8])
+        _refuse(prior, wrong, sentence, t=t, a=far, b=farther, x=ends[0], y=ends[1])
 
 
 def _inner(prior: NumericalPrior) -> Array:
@@ -199,22 +186,18 @@ def _check_mean(prior: NumericalPrior, rng: np.random.Generator) -> None:
     x = _inner(prior)
     mean = prior.mean(x)
     back = np.array([prior.start(float(m)) for m in mean])
-    if not np.allclose(back, x, rtol=1e-6, atol=1e-6):
-        x0, m0, b0 = _first(~np.isclose(back, x, rtol=1e-6, atol=1e-6), x, mean, back)
-        _fail(prior, f"start must invert mean: mean({x0:.9g}) = {m0:.9g}, but start({m0:.9g}) = {b0:.9g}.")
+    sentence = "start must invert mean: mean({x:.9g}) = {m:.9g}, but start({m:.9g}) = {b:.9g}."
+    _refuse(prior, ~np.isclose(back, x, rtol=1e-6, atol=1e-6), sentence, x=x, m=mean, b=back)
     pair = draw(prior.t_domain, rng, 2 * len(x)).reshape(2, -1)
     ends = [prior.grad(t, x) for t in (*pair, pair.mean(axis=0))]
     size = np.abs(ends[0]) + np.abs(ends[1])
     if (np.abs(ends[0] + ends[1] - 2 * ends[2]) <= 1e-9 * size).all():
         slope = prior.grad(mean, x)
-        wrong = ~(np.abs(slope) <= 1e-9 * size + 1e-12)
-        if wrong.any():
-            x0, m0, g0 = _first(wrong, x, mean, slope)
-            _fail(
-                prior,
-                f"the loss must be lowest where mean(x) = t; at x = {x0:.9g} and t = mean(x) = {m0:.9g} its "
-                f"derivative is {g0:.9g}. Either grad is wrong, or mean is not what x stands for.",
-            )
+        sentence = (
+            "the loss must be lowest where mean(x) = t; at x = {x:.9g} and t = mean(x) = {m:.9g} its derivative is "
+            "{g:.9g}. Either grad is wrong, or mean is not what x stands for."
+        )
+        _refuse(prior, ~(np.abs(slope) <= 1e-9 * size + 1e-12), sentence, x=x, m=mean, g=slope)
 
 
 def _check_sample(prior: NumericalPrior, rng: np.random.Generator) -> None:

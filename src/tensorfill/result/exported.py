@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
+
+from tensorfill.io.optional import attempt_import
+from tensorfill.models import CP, TR, TT, Model, Tucker
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,15 +21,28 @@ class Exports:
 
     def to_tensorly(self: Any) -> Any:
         """The model as TensorLy has it: CPTensor (weights all one), TuckerTensor, TTTensor or TRTensor."""
-        from tensorfill.result.exports import to_tensorly
-
-        return to_tensorly(self.model)
+        model, what = self.model, "exporting to TensorLy"
+        if isinstance(model, CP):
+            cp = attempt_import("tensorly.cp_tensor", what, "export")
+            return cp.CPTensor((np.ones(model.rank, dtype=model.factors[0].dtype), list(model.factors)))
+        if isinstance(model, Tucker):
+            tucker = attempt_import("tensorly.tucker_tensor", what, "export")
+            return tucker.TuckerTensor((model.core, list(model.factors)))
+        if isinstance(model, TT):
+            return attempt_import("tensorly.tt_tensor", what, "export").TTTensor(list(model.cores))
+        if isinstance(model, TR):
+            return attempt_import("tensorly.tr_tensor", what, "export").TRTensor(list(model.cores))
+        raise _no_form(model, "TensorLy")
 
     def to_pyttb(self: Any) -> Any:
         """The model as pyttb has it: ktensor (weights all one) or ttensor."""
-        from tensorfill.result.exports import to_pyttb
-
-        return to_pyttb(self.model)
+        model, pyttb = self.model, attempt_import("pyttb", "exporting to pyttb", "export")
+        if isinstance(model, CP):
+            return pyttb.ktensor([np.asfortranarray(A, dtype=np.float64) for A in model.factors])
+        if isinstance(model, Tucker):
+            core = pyttb.tensor(np.asfortranarray(model.core, dtype=np.float64))
+            return pyttb.ttensor(core, [np.asfortranarray(A, dtype=np.float64) for A in model.factors])
+        raise _no_form(model, "pyttb")
 
     def to_dask(self: Any, chunks: Any = None) -> Any:
         """The estimate as a Dask array, computed chunk by chunk when it is asked for: tensors of any size."""
@@ -77,3 +94,7 @@ class Exports:
         from tensorfill.show.summary import printed
 
         return printed(self)
+
+
+def _no_form(model: Model, library: str) -> TypeError:
+    return TypeError(f"{library} has no class for a {model.name} model; use done.model.full().")

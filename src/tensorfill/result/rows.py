@@ -19,11 +19,11 @@ from tensorfill.io.newrows import observe_rows
 from tensorfill.result.answer import Filled
 from tensorfill.result.intervals import ends
 from tensorfill.result.record import History
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 MOST_COLUMNS = 300  # of which the covariance is taken whole; of more, that of the leading components
 COMPONENTS = 50

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tensorfill.blocks import Sample
 from tensorfill.blocks.known import within
 from tensorfill.data.labels import axis_labels
 from tensorfill.models import CP
 from tensorfill.result.answer import Factors
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 CHUNK = 2**23  # entries at a time
 

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.typing import Array
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 INK = "#010203"  # stands for the page's own text colour, light or dark, while matplotlib draws
 DRAWN: dict[Any, Any] = {

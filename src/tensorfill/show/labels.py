@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.labels import axis_labels, tidy
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations
 
-Array = NDArray[Any]
 
 DIGITS = 4  # significant, unless more are needed to tell neighbours apart
 

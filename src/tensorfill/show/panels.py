@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.show import ticks, view
 from tensorfill.show.labels import plain, short, words
 from tensorfill.show.scales import in_own_scales, own_scale_axis
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 STYLE: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],

@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tensorfill.show import panels, view
 from tensorfill.show.labels import labels_of
 from tensorfill.show.panels import STYLE
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 FAINT = 0.01  # a component weaker than this, relative to the strongest, is not worth a line
 

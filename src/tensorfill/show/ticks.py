@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.show.labels import plain, short, words
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[Any]
 
 LETTERS, LINES = 13.0, 4.0  # letters along x, and lines above one another along y, that fit into an inch
 MOST_TICKS = 10  # along one axis

@@ -18,12 +18,12 @@ from tensorfill.data.casting import cast_like
 from tensorfill.data.facts import smooth_modes
 from tensorfill.data.sources import FrameSource, root
 from tensorfill.show.labels import labels_of, words
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.data.observations import Observations
     from tensorfill.result.completion import Completion
 
-Array = NDArray[Any]
 
 # longer modes are thinned out: pixels of a picture, points of a line, entries of a heat map
 LONGEST, LONGEST_LINE, LONGEST_CUT = 1024, 10_000, 400

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -23,8 +22,8 @@ from tensorfill.result.intervals import ends
 from tensorfill.sklearn.tables import as_table, draw_gaps, feature_means, hide, is_nan, seed_of
 from tensorfill.sklearn.units import choose_units, smooth_weights
 from tensorfill.transforms.magnitude import power_of
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 # what settings may be; checked in `fit`, as scikit-learn has it
 KINDS = {
     "prior": "NumericalPrior | str | None",

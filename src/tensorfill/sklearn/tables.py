@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_random_state
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 def is_nan(marker: Any) -> bool:

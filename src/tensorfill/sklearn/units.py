@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import smooth_modes, unit_mode
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.methods.defaults import default_prior, default_smooth, prior_for
 from tensorfill.numerical.base import NumericalPrior
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Prior = NumericalPrior | str | None
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from functools import wraps
+from typing import Any, ClassVar, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -42,7 +44,7 @@ def search_time_is_up() -> bool:
 
 
 class OutOfTime(Exception):
-    """The time limit of the run has passed in the middle of a step."""
+    """The time limit of the run has passed in the middle of a step, or of a fit that has nothing to show for it."""
 
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
@@ -62,6 +64,22 @@ def check_time() -> None:
     """To be called between the parts of a long step: raise OutOfTime if the run is late already."""
     if time.monotonic() > _deadline.get():
         raise OutOfTime
+
+
+T = TypeVar("T")
+
+
+def made_once(make: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Decorator: what a function makes of a problem, kept for as long as the problem is there."""
+    made: WeakKeyDictionary[Any, T] = WeakKeyDictionary()
+
+    @wraps(make)
+    def find(problem: Any) -> T:
+        if problem not in made:
+            made[problem] = make(problem)
+        return made[problem]
+
+    return find
 
 
 @dataclass(frozen=True)

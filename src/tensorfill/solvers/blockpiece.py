@@ -19,9 +19,8 @@ from tensorfill.blocks.base import Sized, cut_rows
 from tensorfill.kernels.loops import conjugate, gibbs, newton
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.solvers.curvature import curvature
-from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.entries import SLAB
-from tensorfill.solvers.rowsystems import RowTerms, solve_apart
+from tensorfill.solvers.rowsystems import RowTerms, damp_steps, solve_apart
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
 from tensorfill.typing import Array
 

@@ -14,8 +14,7 @@ import numpy as np
 from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.balance import balance
 from tensorfill.solvers.blockpiece import Owned, Rule, solve_block
-from tensorfill.solvers.damping import SHRINK, TRIES
-from tensorfill.solvers.rowsystems import RowCoupling, solve_tied
+from tensorfill.solvers.rowsystems import SHRINK, TRIES, RowCoupling, solve_tied
 from tensorfill.typing import Array
 
 

@@ -20,12 +20,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tensorfill.problem import Problem
-from tensorfill.solvers.base import SOLVERS, Solver, State, pack
+from tensorfill.solvers.base import SOLVERS, Solver, State, made_once, pack
 from tensorfill.typing import Array
 
 GROW = 1e3  # no entry grows more than this in one step
@@ -161,16 +160,11 @@ class Coupling:
         return self.curvature.astype(o.dtype), s.astype(o.dtype, copy=False)
 
 
-_COUPLINGS: WeakKeyDictionary[Problem, dict[int, Coupling]] = WeakKeyDictionary()
-
-
+@made_once
 def couplings(problem: Problem) -> dict[int, Coupling]:
-    """The quadratic penalties of a problem by mode, taken apart once."""
-    if problem not in _COUPLINGS:
-        _COUPLINGS[problem] = {
-            n: Coupling.of(p.smooth, problem.parameter_shapes[n][0]) for n, p in problem.modes if p.smooth is not None
-        }
-    return _COUPLINGS[problem]
+    """The quadratic penalties of a problem by mode, taken apart."""
+    shapes = problem.parameter_shapes
+    return {n: Coupling.of(p.smooth, shapes[n][0]) for n, p in problem.modes if p.smooth is not None}
 
 
 def solve_entry(P: Array, N: Array, o: Array, c: Array | None, s: Array | None, form: tuple[float, float]) -> Array:

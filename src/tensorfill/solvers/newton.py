@@ -13,10 +13,10 @@ from tensorfill.partitioned import Partitioned
 from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
 from tensorfill.solvers.curvature import expand, losses
-from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.entries import interleave
 from tensorfill.solvers.exchange import exchange_components, may_exchange
 from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
+from tensorfill.solvers.rowsystems import damp_steps
 from tensorfill.typing import Array
 
 # share of `extrapolate` used after the first sweep, which leads far; by the tables of `bench solvers`, seeds 0 to 3

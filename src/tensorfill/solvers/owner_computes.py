@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,12 +19,12 @@ from tensorfill.blocks.placed import Placed
 from tensorfill.kernels.loops import gibbs
 from tensorfill.partitioned import Partitioned, place_factor
 from tensorfill.solvers.balance import balance_scales, may_rescale
+from tensorfill.solvers.base import made_once
 from tensorfill.solvers.blockpiece import PIECE, BlockPiece, Owned, Rule, solve_block, solve_rows
 from tensorfill.solvers.blockrows import BlockRows
 from tensorfill.solvers.curvature import FLAT, curvature
-from tensorfill.solvers.damping import damp_steps
 from tensorfill.solvers.rows import row_couplings
-from tensorfill.solvers.rowsystems import solve_tied
+from tensorfill.solvers.rowsystems import damp_steps, solve_tied
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
 from tensorfill.typing import Array
 
@@ -179,15 +178,10 @@ def _parts(A: Sequence[Any], at: Sequence[Any] | None, main: int) -> list[tuple[
     return list(zip(*(f.parts for f in far), strict=True))
 
 
-_BLOCK_ROWS: WeakKeyDictionary[Partitioned, BlockRows] = WeakKeyDictionary()
-
-
+@made_once
 def block_rows(problem: Partitioned) -> BlockRows:
-    """The sweeps of this problem, made once."""
-    if problem not in _BLOCK_ROWS:
-        kind = KeptRows if problem.kept else BlockRows
-        _BLOCK_ROWS[problem] = kind(row_couplings(problem), _flat(problem))
-    return _BLOCK_ROWS[problem]
+    """The sweeps of this problem."""
+    return (KeptRows if problem.kept else BlockRows)(row_couplings(problem), _flat(problem))
 
 
 def _flat(problem: Partitioned) -> float:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tensorfill.numerical.continuous import Normal
 from tensorfill.problem import Problem
 from tensorfill.solvers.balance import balance
+from tensorfill.solvers.base import made_once
 from tensorfill.solvers.curvature import expand
 from tensorfill.solvers.entries import SLAB, Entries, entries, interleave
 from tensorfill.solvers.lbfgsb import bounds_only
@@ -74,14 +74,10 @@ class Rows:
         return max(1, min(self.entries.threads, len(G), G.size * G.shape[1] // 2**20))
 
 
-_ROWS: WeakKeyDictionary[Problem, Rows] = WeakKeyDictionary()
-
-
+@made_once
 def rows_of(problem: Problem) -> Rows:
-    """The problem sorted along every mode, once."""
-    if problem not in _ROWS:
-        _ROWS[problem] = Rows(entries(problem.observations), row_couplings(problem))
-    return _ROWS[problem]
+    """The problem sorted along every mode."""
+    return Rows(entries(problem.observations), row_couplings(problem))
 
 
 def row_couplings(problem: Problem) -> tuple[RowCoupling, ...]:

@@ -24,7 +24,9 @@ WIDEST = 600  # bands, counted in entries of A; beyond, conjugate gradients are 
 ROOM = 2**25  # doubles that a banded matrix may take
 PASSES = 60  # passes of coordinate descent over a row, at most
 NEAR = 1e-6  # a move that gains less than this share of the first is the last
+MOST_GRADIENTS, RESIDUAL = 200, 1e-8  # of conjugate gradients: steps at most, and the residual, as a share of h
 SWEEPS = 10  # over rows that are tied and bounded
+SHRINK, TRIES = 0.3, 12  # factor on a step that would raise the objective, and how often it is applied
 
 
 class RowTerms(Protocol):
@@ -164,8 +166,8 @@ def factorise(ties: RowCoupling, G: Array, extra: float = 0.0) -> Solve:
     return solve
 
 
-def _gradients(ties: RowCoupling, G: Array, extra: float, near: float, most: int = 200, tol: float = 1e-8) -> Solve:
-    """Conjugate gradients from `start`, each row preconditioned by its own system, to a residual of `tol` times h."""
+def _gradients(ties: RowCoupling, G: Array, extra: float, near: float) -> Solve:
+    """Conjugate gradients from `start`, each row preconditioned by its own system."""
     own = ties.diagonal + extra + near
 
     def times(V: Array) -> Array:
@@ -184,8 +186,8 @@ def _gradients(ties: RowCoupling, G: Array, extra: float, near: float, most: int
         A = start.astype(np.float64)
         r = h + near * A - times(A)
         v = p = conditioned(r)
-        old, goal = float(np.vdot(r, v)), tol * float(np.linalg.norm(h))
-        for _ in range(most):
+        old, goal = float(np.vdot(r, v)), RESIDUAL * float(np.linalg.norm(h))
+        for _ in range(MOST_GRADIENTS):
             if not np.linalg.norm(r) > goal:
                 break
             Mp = times(p)
@@ -198,3 +200,17 @@ def _gradients(ties: RowCoupling, G: Array, extra: float, near: float, most: int
         return A
 
     return solve
+
+
+def damp_steps(cost: Callable[[Array], Array], rows: int) -> Array:
+    """Step lengths from 0 to 1, (rows,), with which no row costs more than without a step.
+
+    cost : step lengths (rows,) -> what each row costs after such steps, (rows,); NaN counts as more
+    """
+    step, before = np.ones(rows), cost(np.zeros(rows))
+    for _ in range(TRIES):
+        worse = ~(cost(step) <= before)
+        if not worse.any():
+            return step
+        step = np.where(worse, SHRINK * step, step)
+    return np.where(~(cost(step) <= before), 0.0, step)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -14,8 +12,7 @@ from tensorfill.methods.base import Run
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.transforms.base import Transform
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True)

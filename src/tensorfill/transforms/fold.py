@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.result.packing import Answer
 from tensorfill.result.transformed import Refolded
 from tensorfill.transforms.base import Transform
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True)

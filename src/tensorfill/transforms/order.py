@@ -23,8 +23,7 @@ from tensorfill.result.answer import Blend, Factors, Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.packing import Answer
 from tensorfill.result.transformed import InUnits, Refolded
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ROUNDS = 3  # of refining: then slices of few different numbers differ by what lies across them, too
 ODD = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio times 2^64, an odd number whose multiples spread evenly

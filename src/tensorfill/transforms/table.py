@@ -5,7 +5,7 @@ is turned back: every estimate, interval and draw in the unit of its column and 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,6 @@ from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import COLUMN_MEANS, mean_error
 from tensorfill.result.transformed import InUnits
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

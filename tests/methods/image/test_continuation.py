@@ -1,5 +1,7 @@
 """Holes in pictures: edges go on inside them, only they change, and pictures with scattered gaps are left to fields."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -244,3 +246,23 @@ def test_a_last_window_narrower_than_the_gaps_are_deep():
     places = moved(known)
     assert places
     assert all((hidden & known[window]).sum() == hidden.sum() > 0 for window, hidden in places)
+
+
+def test_the_time_limit_binds_where_there_are_many_gaps(rng):
+    """Half of 600 x 600 pixels missing at random took 10 s for a limit of 1: nothing looked at the clock."""
+    y, x = np.mgrid[0:600, 0:600]
+    T = 100 + 50 * np.sin(x / 40) * np.cos(y / 30)
+    M = rng.random(T.shape) < 0.5
+    began = time.process_time()
+    done = tfl.complete(T, mask=M, method="continuation", seconds=0.5)
+    assert time.process_time() - began < 3.0
+    assert done.status is tfl.Status.TIME
+    assert np.abs(done.estimate - T)[~M].max() < 25
+
+
+def test_a_time_limit_that_is_far_away_changes_nothing(rng):
+    y, x = np.mgrid[0:60, 0:60]
+    T = 100 + 50 * np.sin(x / 9) * np.cos(y / 7)
+    M = rng.random(T.shape) < 0.7
+    one, two = (tfl.complete(T, mask=M, method="continuation", passes=0, seconds=s) for s in (None, 900.0))
+    assert np.array_equal(one.estimate, two.estimate)

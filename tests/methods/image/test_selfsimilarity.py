@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tensorfill.methods.image.non_local import Refinement, default_denoiser, default_sigmas
+from tensorfill.methods.image.non_local import Refinement, default_sigmas
 from tensorfill.methods.image.selfsimilarity import SelfSimilarity
 from tensorfill.result.record import Status
 from tensorfill.solvers.loop import Stopping, run
@@ -259,12 +259,6 @@ def test_sigmas_fall_and_follow_the_range(share):
     assert (np.diff(sigmas) < 0).all()
     assert sigmas[0] >= default_sigmas(values, share=1.0)[0]
     np.testing.assert_allclose(default_sigmas(values * 3 + 5, share=share), np.multiply(sigmas, 3))
-
-
-@pytest.mark.parametrize("share", [0.9, 0.2, 0.05, 0.01])
-def test_few_data_ask_for_large_groups(share):
-    assert default_denoiser(share).group >= default_denoiser(1.0).group
-    assert default_denoiser(share).stride <= default_denoiser(share).patch
 
 
 def test_settings_make_the_same_prior():

@@ -24,8 +24,7 @@ from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import CellsSource
 from tensorfill.registry import Registry
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 class FileError(Exception):
@@ -109,19 +108,22 @@ class Loaded:
     def size(self) -> int:
         return math.prod(self.shape)
 
-    def observed(self) -> NDArray[np.bool_]:
-        """True = observed: full shape for a dense array, (nnz,) for coordinate data."""
+    @property
+    def given(self) -> Array:
+        """The numbers as they were read: a dense array, or (nnz,)."""
         given = self.values_coo if self.values is None else self.values
         assert given is not None
+        return given
+
+    def observed(self) -> NDArray[np.bool_]:
+        """True = observed: full shape for a dense array, (nnz,) for coordinate data."""
         if self.mask is not None:
             return self.mask
-        return ~np.isnan(given) if given.dtype.kind == "f" else np.ones(given.shape, dtype=bool)
+        return ~np.isnan(self.given) if self.given.dtype.kind == "f" else np.ones(self.given.shape, dtype=bool)
 
     def observed_values(self) -> Array:
         """The observed numbers, (nnz,)."""
-        given = self.values_coo if self.values is None else self.values
-        assert given is not None
-        return given[self.observed()]
+        return self.given[self.observed()]
 
     def with_mask(self, mask: Array) -> Loaded:
         """The same data with fewer entries observed: those where `mask` (full shape, True = observed) says so too."""

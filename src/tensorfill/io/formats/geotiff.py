@@ -15,6 +15,7 @@ import numpy as np
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.apart import read_apart
+from tensorfill.io.formats.arrays import array_and_file, fill_apart
 from tensorfill.io.formats.base import Array, FileError, Loaded, Request
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
@@ -49,7 +50,7 @@ def read_map(data: bytes, request: Request) -> Loaded:
     if values.dtype.kind == "f":
         seen = seen & ~np.isnan(values)
     values, mask = np.ascontiguousarray(values), None if seen.all() else np.ascontiguousarray(seen)
-    extra = {"axes": "HWC"[: values.ndim], "alpha": None, "colour": False, "map": data}
+    extra = {"axes": "HWC"[: values.ndim], "alpha": None, "colour": False, "map": data, "nodata": found["nodata"]}
     return Loaded("tiff", values.shape, values.dtype, values, mask, dims=dims, labels=labels or None, extra=extra)
 
 
@@ -90,6 +91,7 @@ def bands_of(source: str | bytes) -> dict[str, Any]:
             "values": file.read(bands),
             "seen": file.read_masks(bands) != 0,
             "transform": tuple(file.transform),
+            "nodata": file.nodata,
             "names": [file.descriptions[k - 1] for k in bands],
         }
 
@@ -97,19 +99,25 @@ def bands_of(source: str | bytes) -> dict[str, Any]:
 def write_map(array: Array, like: Loaded) -> bytes:
     """The same map with its gaps filled."""
     attempt_import("rasterio", "writing a map (GeoTIFF)", "geo")
-    from rasterio.dtypes import in_dtype_range
+    bands = np.moveaxis(array if array.ndim == 3 else array[..., None], -1, 0)
+    bands = bands.astype(np.uint8) if bands.dtype == np.bool_ else _off_nodata(bands, like.extra["nodata"], like)
+    return fill_apart("geotiff filled", bands, like.extra["map"])
+
+
+@task("geotiff filled", "rasterio")
+def fill_map(source: bytes) -> bytes:
+    """A copy of a map with completed bands."""
     from rasterio.io import MemoryFile
 
-    filled = np.moveaxis(array if array.ndim == 3 else array[..., None], -1, 0)
-    filled = filled.astype(np.uint8) if filled.dtype == np.bool_ else filled
-    with MemoryFile(like.extra["map"]) as given, given.open(driver="GTiff") as old, MemoryFile() as made:
+    array, data = array_and_file(source)
+    with MemoryFile(data) as given, given.open(driver="GTiff") as old, MemoryFile() as made:
         bands, nodata = _bands(old), old.nodata
-        if nodata is not None and not in_dtype_range(nodata, filled.dtype.name):
+        if nodata is not None and not _holds(array.dtype, nodata):
             nodata = None
-        with made.open(**{**old.profile, "dtype": filled.dtype, "nodata": nodata}) as new:
-            new.write(_off_nodata(filled, nodata, like), bands)
+        with made.open(**{**old.profile, "dtype": array.dtype, "nodata": nodata}) as new:
+            new.write(array, bands)
             for k in set(old.indexes) - set(bands):
-                new.write(old.read(k).astype(filled.dtype), k)
+                new.write(old.read(k).astype(array.dtype), k)
             for name in ("colorinterp", "descriptions", "units", "scales", "offsets"):
                 setattr(new, name, getattr(old, name))
             for k in (0, *old.indexes):  # 0: of the file
@@ -117,9 +125,16 @@ def write_map(array: Array, like: Loaded) -> bytes:
         return bytes(made.getbuffer())
 
 
+def _holds(dtype: np.dtype[Any], number: float) -> bool:
+    """Can a band of that type have this nodata?"""
+    if dtype.kind == "f":
+        return True
+    return float(number).is_integer() and np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
+
+
 def _off_nodata(bands: Array, nodata: float | None, like: Loaded) -> Array:
     """Estimates that happen to be the number for nodata, moved to the next one: they are known now."""
-    if nodata is None or np.isnan(nodata):
+    if nodata is None or np.isnan(nodata) or not _holds(bands.dtype, nodata):
         return bands
     seen, number = like.observed(), bands.dtype.type(nodata)
     hit = ~np.moveaxis(seen if seen.ndim == 3 else seen[..., None], -1, 0) & (bands == number)

@@ -8,19 +8,18 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.apart import read_apart
-from tensorfill.io.formats.arrays import choose
+from tensorfill.io.formats.arrays import array_and_file, choose, fill_apart
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.long import dim_names
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
-
-SCALE = "CLASS"  # the attribute that says of a data set that it holds labels along a mode
 
 
 @contextmanager
@@ -71,7 +70,8 @@ class HDF5(Format):
 
     def read(self, request: Request) -> Loaded:
         attempt_import("h5py", "reading HDF5", "xarray")
-        found = read_apart("hdf5", request)
+        data = request.bytes()
+        found = read_apart("hdf5", replace(request, file=io.BytesIO(data)))
         numbers = {
             name: str(part["values"].shape)
             for name, part in found.items()
@@ -82,23 +82,23 @@ class HDF5(Format):
         dims = tuple(d or f"mode{n}" for n, d in enumerate(names)) if any(names) else None
         labels = {d: found[s]["values"].tolist() for d, s in zip(dims or (), found[name]["scales"], strict=False) if s}
         labels = {d: [_text(x) for x in axis] for d, axis in labels.items()}
-        extra = {"datasets": found, "name": name}
+        extra = {"file": data, "name": name}
         return Loaded("hdf5", values.shape, values.dtype, values, dims=dims, labels=labels or None, extra=extra)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         h5py = attempt_import("h5py", "writing HDF5", "xarray")
+        if like.format == "hdf5":
+            sink.write(fill_apart("hdf5 filled", array, like.extra["file"], name=like.extra["name"]))
+            return
         out = io.BytesIO()
         with h5py.File(out, "w", track_order=True) as file:
-            if like.format == "hdf5":
-                _write_back(file, array, like)
-            else:
-                _write_new(file, array, like)
+            _write_new(file, array, like)
         sink.write(out.getbuffer())
 
 
 @task("hdf5", "h5py")
 def datasets_of(source: str | bytes) -> dict[str, dict[str, Any]]:
-    """All data sets of plain values: {path: values, attrs, dims (names), scales (paths), scale (is it one?)}."""
+    """All data sets of plain values: {path: values, class (of MATLAB), dims, scales (paths), scale (is it one?)}."""
     import h5py
 
     out: dict[str, dict[str, Any]] = {}
@@ -114,42 +114,47 @@ def datasets_of(source: str | bytes) -> dict[str, dict[str, Any]]:
         values = values["real"] + 1j * values["imag"] if pairs else values
         scales = [d[0].name.lstrip("/") if len(d) else "" for d in item.dims] if item.ndim else []
         names = [d.label or scale.rpartition("/")[2] for d, scale in zip(item.dims, scales, strict=True)]
-        attrs = {k: v for k, v in item.attrs.items() if _is_plain(v) and k not in _BOOKKEEPING}
-        out[path] = {"values": values, "attrs": attrs, "dims": names, "scales": scales, "scale": item.is_scale}
+        kind = item.attrs.get("MATLAB_class")
+        out[path] = {"values": values, "class": kind, "dims": names, "scales": scales, "scale": item.is_scale}
 
     with open_hdf5(source, "reading HDF5") as file:
         file.visititems(take)
     return out
 
 
-_BOOKKEEPING = {SCALE, "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid"}
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | bytes | int | float | np.generic) or (
-        isinstance(value, np.ndarray) and value.dtype.kind in "biufSU"
-    )
-
-
 def _text(label: Any) -> Any:
     return label.decode("utf-8", "replace") if isinstance(label, bytes) else label
 
 
-def _write_back(file: Any, array: Array, like: Loaded) -> None:
-    """All that was read, with the completed data set in its place."""
-    found, name = like.extra["datasets"], like.extra["name"]
-    for path, part in found.items():
-        values = array if path == name else part["values"]
-        made = file.create_dataset(path, data=values.astype(object) if values.dtype.kind in "UO" else values)
-        made.attrs.update(part["attrs"])
-        if part["scale"]:
-            made.make_scale(path.rpartition("/")[2])
-    for path, part in found.items():
-        for dim, label, scale in zip(file[path].dims, part["dims"], part["scales"], strict=True):
-            if label:
-                dim.label = label
-            if scale in found:
-                dim.attach_scale(file[scale])
+@task("hdf5 filled", "h5py")
+def fill_dataset(source: bytes, name: str) -> bytes:
+    """A copy of a file with the completed array as the data set of that name."""
+    import h5py
+
+    array, data = array_and_file(source)
+    out = io.BytesIO(data)
+    with h5py.File(out, "r+") as file:
+        if file[name].dtype == array.dtype:
+            file[name][...] = array
+        else:
+            _replace(file, name, array)
+    return out.getvalue()
+
+
+def _replace(file: Any, name: str, array: Array) -> None:
+    """The data set again, in another type: attributes, labels and scales along its modes are kept."""
+    old = file[name]
+    file.move(name, f"{name} as read")
+    made = file.create_dataset(name, data=array)
+    for key, value in old.attrs.items():
+        if key not in ("DIMENSION_LIST", "DIMENSION_LABELS"):
+            made.attrs[key] = value
+    for dim, before in zip(made.dims, old.dims, strict=True):
+        dim.label = before.label
+        for scale in before.values():
+            dim.attach_scale(scale)
+            before.detach_scale(scale)
+    del file[f"{name} as read"]
 
 
 def _write_new(file: Any, array: Array, like: Loaded) -> None:

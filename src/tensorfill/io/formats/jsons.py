@@ -117,12 +117,15 @@ def _array(found: Any) -> Loaded:
     nested = found if bare else found.get(VALUES) if isinstance(found, dict) else None
     if not isinstance(nested, list):
         raise FileError(KINDS)
-    shape: list[int] = []
-    level: Any = nested
-    while isinstance(level, list):
-        shape.append(len(level))
-        level = level[0] if level else None
-    values, mask = _numbers(_flat(nested, tuple(shape)))
+    grid = np.array(nested, dtype=object)  # as deep as all lists are of one length
+    first, *others = grid.ravel() if grid.size else [None]
+    if isinstance(first, list):
+        odd = next((x for x in others if not isinstance(x, list) or len(x) != len(first)), first)
+        what = f"of length {len(odd)}" if isinstance(odd, list) else f"{odd!r}"
+        msg = f"its lists at depth {grid.ndim + 1} must all be of length {len(first)}; one is {what}."
+        raise FileError(msg)
+    values, mask = _numbers(grid.ravel().tolist())
+    shape = grid.shape
     rest = {} if bare else {k: v for k, v in found.items() if k not in (VALUES, "dims", "labels")}
     dims = None if bare or not found.get("dims") else tuple(map(str, found["dims"]))
     if dims is not None and (len(dims) != len(shape) or len(set(dims)) != len(dims)):
@@ -135,7 +138,7 @@ def _array(found: Any) -> Loaded:
             raise FileError(msg)
     return Loaded(
         "json",
-        tuple(shape),
+        shape,
         values.dtype,
         values.reshape(shape),
         None if mask is None else mask.reshape(shape),
@@ -143,19 +146,6 @@ def _array(found: Any) -> Loaded:
         labels={d: labels[d] for d in dims or () if d in labels} or None,
         extra={"bare": bare, "document": rest},
     )
-
-
-def _flat(nested: Any, shape: tuple[int, ...]) -> list[Any]:
-    """The numbers of nested lists, which must be as long at each depth."""
-    level: list[Any] = [nested]
-    for depth, length in enumerate(shape):
-        for part in level:
-            if not isinstance(part, list) or len(part) != length:
-                what = f"of length {len(part)}" if isinstance(part, list) else f"{part!r}"
-                msg = f"its lists at depth {depth + 1} must all be of length {length}; one is {what}."
-                raise FileError(msg)
-        level = [x for part in level for x in part]
-    return level
 
 
 def _numbers(flat: list[Any]) -> tuple[Array, Array | None]:

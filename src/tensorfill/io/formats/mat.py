@@ -93,5 +93,5 @@ def _read_hdf5(data: bytes) -> dict[str, Any]:
     for name, part in datasets_of(data).items():
         if "/" not in name:  # else it belongs to MATLAB itself
             values = np.ascontiguousarray(part["values"].T)  # MATLAB counts columns first, HDF5 rows
-            out[name] = values.astype(bool) if part["attrs"].get("MATLAB_class") == b"logical" else values
+            out[name] = values.astype(bool) if part["class"] == b"logical" else values
     return out

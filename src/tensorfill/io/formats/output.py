@@ -50,26 +50,23 @@ def naming(path: str | Path, verb: str) -> Iterator[None]:
         yield
     except FileError as error:
         raise FileError(start + str(error), error.variables) from error.__cause__
-    except FileNotFoundError as error:
-        msg = f"{start}{'there is no such file' if verb != 'write' else reason(error)}."
-        raise FileError(msg) from error
-    except (ImportError, MemoryError) as error:
-        told = isinstance(error, ImportError | BudgetError)
-        text = str(error) if told else "there is not enough memory for it."
-        raise FileError(start + text) from error
-    except OSError as error:
-        # without a number it is a library's own word for a damaged file
-        known = error.errno is not None or verb == "write"
-        msg = f"{start}{reason(error)}." if known else f"{start}{_describe_damage(error)}"
-        raise FileError(msg) from error
     except Exception as error:
-        # libraries meet a damaged file with any exception at all
-        if verb == "write":
+        if verb == "write" and not isinstance(error, OSError | ImportError | MemoryError):
             raise
-        raise FileError(start + _describe_damage(error)) from error
+        raise FileError(start + _sentence(error, verb)) from error
 
 
-def _describe_damage(error: Exception) -> str:
+def _sentence(error: Exception, verb: str) -> str:
+    """What went wrong: libraries meet a damaged file with any exception at all."""
+    if isinstance(error, FileNotFoundError) and verb != "write":
+        return "there is no such file."
+    if isinstance(error, ImportError | BudgetError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for it."
+    # without a number an OSError is a library's own word for a damaged file
+    if isinstance(error, OSError) and (error.errno is not None or verb == "write"):
+        return f"{reason(error)}."
     line = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     return f"it is damaged or of an unknown kind ({line})."
 

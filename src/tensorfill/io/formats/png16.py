@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -56,16 +57,10 @@ def _check_length(chunks: Chunks, samples: int, height: int) -> None:
 
 def _pixels(reader: Any) -> Array:
     """(H, W, channels) uint16, row by row."""
-    out = np.empty((reader.height, reader.width, reader.planes), dtype=np.uint16)
-    count = 0
-    for row in reader.read()[2]:
-        if count == len(out):
-            break
-        out[count] = np.array(row, dtype=np.uint16).reshape(out.shape[1:])
-        count += 1
-    if count < len(out):
+    rows = [np.array(row, dtype=np.uint16) for row in islice(reader.read()[2], reader.height)]
+    if len(rows) < reader.height:
         raise EOFError
-    return out
+    return np.stack(rows).reshape(reader.height, reader.width, reader.planes)
 
 
 def encode(pixel: Array, chunks: Chunks) -> bytes:

@@ -81,7 +81,7 @@ class Sheet:
 
     def texts(self) -> Cells:
         """All rows as text, header first."""
-        columns = [PLAIN.texts(c) if _typed(c) else map(text_of, c) for c in self.columns]
+        columns = [PLAIN.texts(c) if _typed(c) else c if self.kind == "text" else map(text_of, c) for c in self.columns]
         rows = map(list, zip(*columns, strict=True))
         return [*([[text_of(cell) for cell in self.header]] if self.header else []), *rows]
 
@@ -145,11 +145,11 @@ def _read_long(rows: Cells, texts: Cells, kind: str, delimiter: str, request: Re
         if "" in labels:
             msg = f"row {labels.index('') + 2} has no label in column {d!r}; name it, or leave that row out."
             raise FileError(msg)
-        named = {label for label, row in zip(labels, rows[1:], strict=True) if isinstance(row[at], str)}
-        for label, row in zip(labels, rows[1:], strict=True):
-            if label in named and not isinstance(row[at], str):
-                msg = f"column {d!r} holds {label} as a number and as text; write it in one way."
-                raise FileError(msg)
+        both = {label for label, row in zip(labels, rows[1:], strict=True) if isinstance(row[at], str)}
+        both &= {label for label, row in zip(labels, rows[1:], strict=True) if not isinstance(row[at], str)}
+        if both:
+            msg = f"column {d!r} holds {min(both)} as a number and as text; write it in one way."
+            raise FileError(msg)
         axes.append(encode(labels))
     if request.listing:
         return load_long(dims, axes, np.zeros(len(body)), None, {}, first_row=2)

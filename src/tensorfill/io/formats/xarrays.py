@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +21,6 @@ from tensorfill.io.formats.hdf5 import open_hdf5
 from tensorfill.io.formats.long import dim_names
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
-
-
-def load_dataset(format: str, dataset: Any, request: Request, extra: dict[str, Any]) -> Loaded:
-    """One variable of an xarray Dataset; the rest is kept for writing."""
-    numbers = {str(k): _shape(v) for k, v in sorted(dataset.data_vars.items()) if v.dtype.kind in "biuf" and v.ndim > 0}
-    name = choose(numbers, request.variable)
-    chosen = dataset[name]
-    values = np.asarray(chosen.values)
-    labels = {str(d): list(chosen.coords[d].values) for d in chosen.dims if d in chosen.coords}
-    return Loaded(
-        format=format,
-        shape=values.shape,
-        dtype=values.dtype,
-        values=values,
-        dims=tuple(str(d) for d in chosen.dims),
-        labels=labels or None,
-        extra={**extra, "dataset": dataset, "name": name},
-    )
-
-
-def _shape(variable: Any) -> str:
-    return "(" + ", ".join(f"{d}: {n}" for d, n in variable.sizes.items()) + ")"
 
 
 def fill_dataset(array: Array, like: Loaded) -> Any:
@@ -102,8 +79,21 @@ class Labelled(Format):
             {name: xr.Variable(*parts) for name, parts in raw["variables"].items()}, attrs=raw["attrs"]
         )
         dataset.encoding = raw["encoding"]
-        loaded = load_dataset(self.name, xr.decode_cf(dataset), request, {"options": options})
-        return loaded if raw["named"] else replace(loaded, dims=None, labels=None)
+        dataset = xr.decode_cf(dataset)
+        numbers = {k: v for k, v in sorted(dataset.data_vars.items()) if v.ndim > 0 and v.dtype.kind in "biuf"}
+        lengths = {k: ", ".join(f"{d}: {n}" for d, n in v.sizes.items()) for k, v in numbers.items()}
+        name = choose({k: f"({told})" for k, told in lengths.items()}, request.variable)
+        chosen = dataset[name]
+        labels = {d: list(chosen.coords[d].values) for d in chosen.dims if d in chosen.coords and raw["named"]}
+        return Loaded(
+            self.name,
+            chosen.shape,
+            chosen.dtype,
+            np.asarray(chosen.values),
+            dims=chosen.dims if raw["named"] else None,
+            labels=labels or None,
+            extra={"dataset": dataset, "name": name, "options": options},
+        )
 
     def write_path(self, path: Path, array: Array, like: Loaded) -> None:
         dataset = fill_dataset(array, like)

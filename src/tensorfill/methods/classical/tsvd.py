@@ -1,4 +1,4 @@
-"""t-SVD: the tubal nuclear norm, by Zhang's accelerated ADMM or by Lu's ADMM."""
+"""t-SVD: the tubal nuclear norm, by Zhang's accelerated ADMM."""
 
 from __future__ import annotations
 
@@ -28,38 +28,29 @@ class TSVD(NuclearMethod):
 
     Attributes
     ----------
-    solver : "zhang" (fixed penalty, extrapolated, restarted) or "lu" (growing penalty)
     orientation : "frontal", or "lateral": modes 2 and 3 change places, so that a picture's slices are height x colour
         and the DFT runs along its width (+1 dB on pictures, and faster); three modes only
-    rho : Zhang's penalty, for data whose largest value is 1; his code has 0.01, which takes 5 to 10 times the
+    rho : the penalty, for data whose largest value is 1; his code has 0.01, which takes 5 to 10 times the
         iterations to the same answer
-    mu, growth : Lu's first penalty and its factor per iteration
-    tol : relative tolerance (zhang), or largest change of an entry (lu)
+    tol : relative tolerance
     """
 
     room: ClassVar[float] = 140.0
-    reference: ClassVar[str] = (
-        "Zhang, Aeron: Exact tensor completion using t-SVD, IEEE TSP 2017; Lu et al.: TNN, IEEE TPAMI 2020"
-    )
+    reference: ClassVar[str] = "Zhang, Aeron: Exact tensor completion using t-SVD, IEEE TSP 2017"
     assumes: ClassVar[str] = (
         "slices share structure along the third mode (low tubal rank), e.g. video, bands of a picture"
     )
     use_when: ClassVar[str] = "the third mode is shift-like (time, bands) and up to about 70 % is missing"
     peak: ClassVar[float | None] = 1.0
 
-    solver: str = "zhang"
     orientation: str = "frontal"
     rho: float = 0.1
-    mu: float = 1e-4
-    growth: float = 1.1
     max_iter: int = 1000
     tol: float = 5e-4
 
     def __post_init__(self) -> None:
-        check_one_of(self, "solver", "zhang", "lu")
         check_one_of(self, "orientation", "frontal", "lateral")
-        check_above(self, 0, "rho", "mu", "tol")
-        check_above(self, 1, "growth", included=True)
+        check_above(self, 0, "rho", "tol")
 
     def refuses(self, obs: Observations) -> str | None:
         if self.orientation == "lateral" and len(obs.shape) != 3:
@@ -75,16 +66,11 @@ class TSVD(NuclearMethod):
 
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         zero = np.zeros_like(data.T)
-        if self.solver == "lu":
-            return State({"X": data.T, "E": zero, "Y": zero}, {"mu": self.mu, "residual": np.inf})
         names = ("z", "u", "zh", "uh")
         numbers = {"a": 1.0, "r": np.inf, "s": np.inf, "worst": np.inf}
         return State({"X": data.T, **dict.fromkeys(names, zero)}, numbers)
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
-        return self._zhang(data, state) if self.solver == "zhang" else self._lu(data, state)
-
-    def _zhang(self, data: Dense, state: State) -> State:
         z_old, u_old, zh, uh = (state.arrays[name] for name in ("z", "u", "zh", "uh"))
         shift = uh / self.rho
         x = paste(zh - shift, data)
@@ -103,20 +89,7 @@ class TSVD(NuclearMethod):
         numbers = {"a": float(a_new), "r": r, "s": s, "worst": worst}
         return State({"X": x, "z": z, "u": u, "zh": zh, "uh": uh}, numbers, value)
 
-    def _lu(self, data: Dense, state: State) -> State:
-        E, Y, mu = state.arrays["E"], state.arrays["Y"], state.numbers["mu"]
-        shift = Y / mu
-        X, value = self.prox(data.T - E + shift, 1.0 / mu)
-        E_new = np.where(data.O, 0.0, data.T - X + shift)
-        R = data.T - X - E_new
-        moves = (X - state.arrays["X"], E_new - E, R)
-        residual = max(float(np.abs(move).max()) for move in moves)
-        arrays = {"X": X, "E": E_new, "Y": Y + mu * R}
-        return State(arrays, {"mu": min(self.growth * mu, 1e10), "residual": residual}, value)
-
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
-        if self.solver == "lu":
-            return Status.CONVERGED if state.numbers["residual"] < self.tol else None
         if previous is None:
             return None
         norm, floor = np.linalg.norm, np.sqrt(data.T.size) * self.tol / 100

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 BLOCK = 4  # channels that are coupled; more are served block by block, with the same groups
 GUIDES = 3  # principal channels in which many channels are compared

@@ -19,9 +19,9 @@ Array = NDArray[Any]
 
 CHANNELS = 0.3  # share of the whole picture's channel covariance in that of one group
 LEVEL = 4.0  # variance of a level common to all columns of a row (see `condition`)
-DATA = 0.3  # variance of an observed entry that guides, in units of sigma^2: it falls with sigma
-# LEVEL, DATA and CHANNELS: best of a factor of 2 to 4 up and down on parts of house, tree and jellybeans at 60, 80 and
-# 95 % missing, masks of their own; all three are flat.
+DATA = 0.1  # variance of an observed entry that guides, in units of sigma^2: it falls with sigma
+# LEVEL, DATA and CHANNELS: best of a factor of 2 to 4 up and down on three pictures at 60, 80 and 95 % missing (see
+# `non_local`); all three are flat, .1 dB at most.
 
 
 @inner

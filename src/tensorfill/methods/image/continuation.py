@@ -5,6 +5,8 @@ Nothing is fitted to what is known: all work is done around the gaps, so it grow
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +19,9 @@ from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.image.field import MOST_PASSES, is_clean
 from tensorfill.methods.image.large import many_pixels
-from tensorfill.methods.image.non_local import RADII, Refinement, available_threads, default_denoiser, default_sigmas
+from tensorfill.methods.image.non_local import RADIUS, Refinement, available_threads, default_denoiser, default_sigmas
 from tensorfill.methods.image.patchmatch import check_texture, fill_texture
 from tensorfill.methods.image.pyramid import coarse_to_fine
-from tensorfill.methods.image.recipe import PASSES
 from tensorfill.methods.image.selfsimilarity import SelfSimilarity
 from tensorfill.methods.image.validate_holes import Evidence, validate_holes
 from tensorfill.methods.image.validate_scratches import validate_scratches
@@ -28,7 +29,7 @@ from tensorfill.methods.image.windows import InWindows
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import History, Status
-from tensorfill.solvers.base import State
+from tensorfill.solvers.base import OutOfTime, State
 from tensorfill.solvers.loop import Callback, Stopping
 from tensorfill.solvers.loop import run as run_loop
 
@@ -39,6 +40,7 @@ Array = NDArray[Any]
 AS_IF = 0.15
 # In a large picture gaps are few and far between: smaller windows than for scattered ones, and more of them in a step.
 WINDOW, SEVERAL = 256, 24
+PASSES = {"quick": 2, "normal": 6, "best": 10}  # by effort
 # Passes over a large one, unless told otherwise: two thirds of the time of 6, for .03 dB (see `validate_scratches`).
 FEWER = 4
 
@@ -118,27 +120,25 @@ class Continuation(Method):
             return self.completion(obs, run, Filled(X.reshape(obs.shape)))
         settings = {"candidate": self.label, "passes": 0}
         limit = self.passes if run.max_iter is None else min(self.passes, run.max_iter)
-        threads = available_threads()
-        try:
-            told = self._told(X, known, facts, limit if run.seconds is None else 0)  # reads what is known only
-            X = np.where(mask, X, told.begun(X, known, threads))
-        except KeyboardInterrupt:
-            X = coarse_to_fine(X, mask)
-            return self.completion(obs, run, Filled(X.reshape(obs.shape)), status=Status.INTERRUPTED, settings=settings)
+        threads, began = available_threads(), time.monotonic()
+        X, told, ended = self._begun(X, mask, known, facts, limit, run)
+        if ended is not None:
+            return self.completion(obs, run, Filled(X.reshape(obs.shape)), status=ended, settings=settings)
         settings["smooth"] = told.shares
         if told.only is not None:  # nothing of the passes would remain
             return self.completion(obs, run, Filled(X.reshape(obs.shape)), settings=settings, error=told.error)
         if limit == 0 or known.all() or min(obs.shape[:2]) < SelfSimilarity.patch:
-            X = np.where(mask, X, told.softened(X, known, threads))
+            with suppress(OutOfTime), run.rest(began).in_time():
+                X = np.where(mask, X, told.softened(X, known, threads))
             return self.completion(obs, run, Filled(X.reshape(obs.shape)), settings=settings, error=told.error)
-        box = around(~known, RADII[-1] + SelfSimilarity.patch)
+        box = around(~known, RADIUS + SelfSimilarity.patch)
         near = many_pixels(X[box].shape)
         passes = self._around(X[box], mask[box], near=near, threads=threads)
         procedure = InWindows.of(passes, WINDOW, SEVERAL) if near else passes
         steps = procedure.steps if isinstance(procedure, InWindows) else 1
         outcome = run_loop(
             procedure,
-            stopping=Stopping(max_iter=limit * steps, tol=0.0, seconds=run.seconds),
+            stopping=Stopping(max_iter=limit * steps, tol=0.0, seconds=run.rest(began).seconds),
             rng=np.random.default_rng(run.seed),
             callback=_seen_whole(run.callback, X, box, obs.shape),
             checkpoint=run.checkpoint,
@@ -147,7 +147,8 @@ class Continuation(Method):
         )
         X[box] = np.where(known[box][..., None], X[box], outcome.state.arrays["X"])
         settings["passes"] = int(outcome.state.numbers["k"])
-        X = np.where(mask, X, told.softened(X, known, threads))
+        with suppress(OutOfTime), run.rest(began).in_time():
+            X = np.where(mask, X, told.softened(X, known, threads))
         return self.completion(
             obs,
             run,
@@ -157,6 +158,25 @@ class Continuation(Method):
             settings=settings,
             error=told.error,
         )
+
+    def _begun(
+        self, X: Array, mask: Array, known: NDArray[np.bool_], facts: Facts, limit: int, run: Run
+    ) -> tuple[Array, Evidence, Status | None]:
+        """X continued into its gaps, and what gaps elsewhere tell, for which there is half of the time. Where there is
+        no time to go on inside each gap: from coarse to fine, and why.
+        """
+        threads, told = available_threads(), Evidence()
+        half = run if run.seconds is None else replace(run, seconds=run.seconds / 2)
+        try:
+            with run.in_time():
+                with suppress(OutOfTime), half.in_time():
+                    told = self._told(X, known, facts, limit if run.seconds is None else 0)  # reads what is known only
+                return np.where(mask, X, told.begun(X, known, threads)), told, None
+        except KeyboardInterrupt:
+            ended = Status.INTERRUPTED
+        except OutOfTime:
+            ended = Status.TIME
+        return coarse_to_fine(X, mask), told, ended
 
     def _sharpen(self, done: Completion, run: Run) -> Completion:
         """Fill the holes of a smooth answer with texture."""
@@ -195,7 +215,7 @@ class Continuation(Method):
             t,
             mask,
             X,
-            replace(default_denoiser(AS_IF, passes=passes), near=near),
+            replace(default_denoiser(), near=near),
             default_sigmas(t, passes, share=AS_IF),
             noise=self.noise or 0.0,
             turned=passes // 2,

@@ -12,11 +12,13 @@ deeper than that is cheap for is continued on a picture of half the size first, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tensorfill.methods.image.windows import each
+from tensorfill.solvers.base import check_time
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -51,16 +53,12 @@ def continued(T: Array, known: Mask, how: str = "edges", threads: int = 1) -> Ar
         pieces += [(X[box][window], known[box][window], core) for window, core in _cut(own)]
 
     def fill(piece: tuple[Array, Mask, Mask]) -> None:
+        check_time()
         # it reads known pixels only, which no other piece writes, and writes pixels that no other piece reads
         part, given, core = piece
         part[core] = _window(part, given, how)[core]
 
-    if threads > 1 and len(pieces) > 1:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(fill, pieces))
-    else:
-        for piece in pieces:
-            fill(piece)
+    each(fill, pieces, threads)
     return X
 
 

@@ -15,10 +15,10 @@ from tensorfill.methods.image.complete import complete_field
 from tensorfill.methods.image.large import complete_large, is_large, many_pixels
 from tensorfill.methods.image.recipe import (
     EVALUATIONS,
+    PASSES,
     START_EVALUATIONS,
     FieldRecipe,
     can_refine,
-    default_passes,
     field_prior,
     field_recipe,
 )
@@ -105,7 +105,7 @@ class Field(Method):
 
     def whole(self, facts: Facts, noise: float = 0.0) -> Field:
         """Return the variant with all passes for data of which the noise is known."""
-        passes = default_passes(self.effort, facts.share) if self.passes is None else self.passes
+        passes = PASSES[self.effort] if self.passes is None else self.passes
         modes, frames = self.field_modes(facts), time_mode(facts)
         frames = None if frames in modes[:2] else frames
         proven = self.passes is not None
@@ -139,7 +139,7 @@ class Field(Method):
 
     def cost(self, facts: Facts) -> float:
         rank = self.rank or min(300, 2 * max(facts.shape))
-        passes = default_passes(self.effort, facts.share) if self.passes is None else self.passes
+        passes = PASSES[self.effort] if self.passes is None else self.passes
         steps = START_EVALUATIONS if passes and not self.noise else EVALUATIONS
         if passes and large(facts):
             return 20.0 + passes * 5e-6 * facts.size

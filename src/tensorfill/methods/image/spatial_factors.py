@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # Set on two made cubes of 96 x 96 x 80 (mixtures of 8 spectra over photographs of scikit-image; a patchwork of fields),
 # 80, 95 and 99 % missing.

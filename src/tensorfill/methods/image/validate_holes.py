@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.methods.image.diffusion import continued
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 PLACES = 8  # holes that are cut, at most

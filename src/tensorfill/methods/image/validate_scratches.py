@@ -8,7 +8,6 @@ next to where they are tell how much of each, and how far off the answer is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 from tensorfill.methods.image.diffusion import continued
 from tensorfill.methods.image.validate_holes import SHARES, Evidence
 from tensorfill.methods.image.windows import each
+from tensorfill.typing import Array
 
-Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 SIDE, TRIALS = 96, 2  # pixels of a window, and in how many of them passes are tried: those with the most to fill

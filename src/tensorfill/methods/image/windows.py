@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -69,7 +70,7 @@ class InWindows:
     def of(cls, whole: Refinement, core: int = CORE, batch: int = BATCH) -> InWindows:
         """Windows of those passes that hold a gap; beyond their margins nothing is sought."""
         whole = replace(whole, denoiser=replace(whole.denoiser, far=0))
-        cut = windows(whole.mask.shape, whole.denoiser.modes, core, whole.denoiser.margin)
+        cut = windows(whole.mask.shape, whole.denoiser.modes, core, whole.filter_of(0).margin)
         return cls(whole, [w for w in cut if not whole.mask[w.core].all()], batch)
 
     @property
@@ -99,7 +100,7 @@ class InWindows:
         whole, part = self.whole, X[window.outer]
         wanted = np.zeros(part.shape, dtype=bool)
         wanted[window.inner] = ~whole.mask[window.core]
-        d = whole.denoiser
+        d = whole.filter_of(k)
         down, across = (SHIFT * k - window.outer[m].start for m in d.modes)  # the grid is that of the whole
         groups = d.match(part, shift=(down, across), wanted=wanted)
         return np.asarray(whole.passed(part, k, groups, window.outer, wanted)[window.inner])
@@ -115,5 +116,6 @@ def each(task: Callable[[Any], Any], items: Sequence[Any], threads: int) -> list
     """Task of every item, in order, over threads: compiled loops and matrix products release the interpreter lock."""
     if threads <= 1 or len(items) < 2:
         return [task(item) for item in items]
+    contexts = [copy_context() for _ in items]  # in which the time limit is
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(task, items))
+        return list(pool.map(lambda context, item: context.run(task, item), contexts, items))

@@ -7,13 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.methods.defaults import prior_for
 from tensorfill.numerical.base import NumericalPrior
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 DISPERSIONS = np.geomspace(0.1, 1e4, 41)  # from waiting times to Poisson's; steps of a third: weights hardly change
 LEAST = 1e-3  # of the mean of all: no mean of a single entry is lower

@@ -5,10 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import TWO_ENDS, Facts
 from tensorfill.data.observations import Observations
@@ -29,8 +27,7 @@ from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
 from tensorfill.transforms import Standardised
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 RIDGE = 1e-12  # in units in which the data are about one: enough to keep a sweep from dividing by zero, and no more
 TOP_RANK = 16  # rank that is looked for

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
@@ -28,8 +27,7 @@ from tensorfill.solvers.fit import ENDED_EARLY, Fit
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 18, 26, 38)  # of all ranks at once; then each by itself
 PER_NUMBER = 1.1  # observations that a free number must have to be worth trying; the entries set aside do the rest

@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.holdout import split_like_gaps
@@ -37,8 +36,7 @@ from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.multiplicative import Multiplicative
 from tensorfill.solvers.newton import Newton
 from tensorfill.transforms import Standardised
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 STARTS = 2  # fits from different starts that may be averaged

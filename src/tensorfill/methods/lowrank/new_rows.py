@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.interelement.base import InterElementPrior
@@ -19,8 +18,7 @@ from tensorfill.methods.defaults import stiffness
 from tensorfill.models.cp import CP
 from tensorfill.problem import Problem
 from tensorfill.result.completion import Completion
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 BLOCK = 4096  # observations whose Khatri-Rao rows are formed at a time
 MAX_ITER = 500  # of L-BFGS for one row: a bound on time, which convergence comes before

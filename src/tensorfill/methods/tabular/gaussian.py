@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -22,8 +20,7 @@ from tensorfill.methods.tabular.table import TableMethod
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.transforms.clip import clip_to_reach
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 MOST_COLUMNS = 250  # a round of EM takes time as their number cubed
 ROUNDS = 12  # of EM; the fill hardly moves after some ten

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts, ModeFacts
 from tensorfill.data.gaps import GAPS
@@ -17,8 +15,7 @@ from tensorfill.methods.tabular.means import means_table
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.transforms import Flattened
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 KINDS = ("linear", "cubic")
 LARGEST = 2**24  # entries

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.holdout import split_like_gaps
@@ -24,8 +22,7 @@ from tensorfill.methods.tabular.smoother import SHARE
 from tensorfill.methods.tabular.table import standardise
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 MOST_SERIES = 60  # a step along the mode takes time as their number cubed
 # What entries set aside choose from: the variance of the noise in parts of that of a series, and how much of itself a

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -15,11 +13,11 @@ from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Run, Variants, unlimited
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.table import TableMethod
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 FEWEST_ROWS, MOST_ROWS = 20, 5000  # few rows have no look-alikes; all pairs of rows are compared
 NEAREST = (5, 15)  # held-out entries choose
+BLOCK = 2**25  # distances that are held at once
 
 
 @METHODS.register("knn")
@@ -78,21 +76,21 @@ def nearest_rows(X: Array, nearest: int, check_time: Callable[[], None] = unlimi
     """X (k, p), standardised, with NaN filled by the mean of the `nearest` rows that know the entry, 1 / distance."""
     known = ~np.isnan(X)
     M, T = known.astype(float), np.where(known, X, 0.0)
-    both = M @ M.T
-    squares = (T**2) @ M.T
-    distance = squares + squares.T - 2 * T @ T.T
-    # rows that share little say little: each begins as far apart as two independent numbers, squared 2 in the mean
-    distance = (np.maximum(distance, 0.0) + 2.0) / (both + 1.0)
-    np.fill_diagonal(distance, np.inf)
-    out = np.array(T)
-    for j in range(X.shape[1]):
+    S, out = T**2, np.array(T)
+    for block in np.array_split(np.flatnonzero(~known.all(axis=1)), -(-len(X) * len(X) // BLOCK)):
         check_time()
-        rows, donors = np.flatnonzero(~known[:, j]), np.flatnonzero(known[:, j])
-        if not len(rows) or not len(donors):
-            continue
-        D = distance[np.ix_(rows, donors)]
-        k = min(nearest, len(donors))
-        pick = np.argpartition(D, k - 1, axis=1)[:, :k]
-        weight = 1.0 / (np.sqrt(np.take_along_axis(D, pick, 1)) + 1e-9)
-        out[rows, j] = (weight * T[donors[pick], j]).sum(axis=1) / weight.sum(axis=1)
+        m, t = M[block], T[block]
+        distance = S[block] @ M.T + m @ S.T - 2 * t @ T.T
+        # rows that share little say little: each begins as far apart as two independent numbers, squared 2 in the mean
+        distance = (np.maximum(distance, 0.0) + 2.0) / (m @ M.T + 1.0)
+        for j in range(X.shape[1]):
+            check_time()
+            rows, donors = np.flatnonzero(~known[block, j]), np.flatnonzero(known[:, j])
+            if not len(rows) or not len(donors):
+                continue
+            D = distance[np.ix_(rows, donors)]
+            k = min(nearest, len(donors))
+            pick = np.argpartition(D, k - 1, axis=1)[:, :k]
+            weight = 1.0 / (np.sqrt(np.take_along_axis(D, pick, 1)) + 1e-9)
+            out[block[rows], j] = (weight * T[donors[pick], j]).sum(axis=1) / weight.sum(axis=1)
     return out

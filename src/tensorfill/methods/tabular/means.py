@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -21,8 +19,7 @@ from tensorfill.problem import Problem
 from tensorfill.result.answer import Factors
 from tensorfill.result.completion import Completion
 from tensorfill.transforms import Standardised
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 SWEEPS = 12  # of the multiplied means; they hardly move after ten
 

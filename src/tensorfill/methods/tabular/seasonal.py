@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -15,8 +13,7 @@ from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.interpolation import LARGEST, AlongMode
 from tensorfill.methods.tabular.smoother import NOISE, RETURN, own_level, smooth_series, wander
 from tensorfill.result.completion import Completion
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ROUNDS = 3  # in which profile and slow changes are taken out of each other; later ones change little
 

@@ -19,8 +19,7 @@ from tensorfill.methods.tabular.interpolation import AlongMode
 from tensorfill.methods.tabular.means import means_table
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 # for the smoother, all relative to the variance of one step of the series: noise of one entry, and how strongly a
 # series is drawn back to its mean. Held-out entries decide, on a coarse grid: errors are flat around their minimum.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -16,8 +15,7 @@ from tensorfill.methods.base import Method, Run
 from tensorfill.methods.tabular.means import means_table
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 
 @dataclass(frozen=True)

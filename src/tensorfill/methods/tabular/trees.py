@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -15,8 +13,7 @@ from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.gaussian import expectation_maximisation
 from tensorfill.methods.tabular.table import TableMethod
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 MOST_COLUMNS = 60  # of a table: one forest is grown for each
 FEWEST_ROWS = 30

@@ -7,10 +7,8 @@ chain of low rank on square roots tells the means; the bend is the one under whi
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
 from tensorfill.models.posterior import Posterior
@@ -19,8 +17,7 @@ from tensorfill.solvers.gibbs.likelihoods import COUNT_SHIFT, family
 from tensorfill.solvers.gibbs.sampler import Gibbs
 from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.loop import run as run_loop
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 MOST = 2**17  # observations that are looked at
 RANK, BURN, DRAWS = 10, 12, 12  # the means need not be the best: a few per cent of a whole run's time
