@@ -79,11 +79,12 @@ class Trees(TableMethod):
         known = ~np.isnan(X)
         filled = expectation_maximisation(X, SHRINK, check_time)[0]
         seeds = np.random.default_rng(run.seed).integers(2**31, size=(self.rounds, X.shape[1]))
+        evidence = _evidence(known)
         for turn in seeds:
             before = filled.copy()  # every column sees the others as they were: their order does not matter
             for j in np.flatnonzero(~known.all(axis=0) & known.any(axis=0)):
                 check_time()
-                others, rows = np.delete(before, j, axis=1), known[:, j]
+                others, rows = before[:, evidence[j]], known[:, j]
                 filled[~rows, j] = self._predict(others[rows], X[rows, j], others[~rows], int(turn[j]))
         return filled
 
@@ -101,6 +102,16 @@ class Trees(TableMethod):
                 tree = ExtraTreeRegressor(min_samples_leaf=2, max_features=1.0, random_state=int(own))
                 total += tree.fit(X, y, check_input=False).predict(at, check_input=False)
         return total / self.trees
+
+
+def _evidence(known: Array) -> list[Array]:
+    """Of each column (of `known`, (k, p)) the columns that are known in some row where it is not; all others if none is.
+
+    What is always missing with it (the levels of one category, the answers to one sheet) explains it best where nothing
+    is to be explained, and is a guess where it is to be filled.
+    """
+    there, columns = known.T.astype(np.float64) @ ~known, np.arange(known.shape[1])
+    return [np.flatnonzero(there[:, j]) if there[:, j].any() else np.delete(columns, j) for j in columns]
 
 
 def _tables(facts: Facts) -> list[tuple[int, ...]]:
