@@ -105,7 +105,7 @@ class Trees(TableMethod):
 
 
 def _evidence(known: Array) -> list[Array]:
-    """Of each column (of `known`, (k, p)) the columns that are known in some row where it is not; all others if none is.
+    """For each column of `known`, (k, p), the columns that are known in some row where it is not, or else all others.
 
     What is always missing with it (the levels of one category, the answers to one sheet) explains it best where nothing
     is to be explained, and is a guess where it is to be filled.
