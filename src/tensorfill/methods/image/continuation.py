@@ -215,7 +215,7 @@ class Continuation(Method):
             t,
             mask,
             X,
-            replace(default_denoiser(), near=near),
+            replace(default_denoiser(AS_IF), near=near),
             default_sigmas(t, passes, share=AS_IF),
             noise=self.noise or 0.0,
             turned=passes // 2,
