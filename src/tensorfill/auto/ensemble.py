@@ -120,7 +120,7 @@ def _validation(contest: Contest, trials: list[Trial]) -> Validation:
     P = np.stack([e.predictions[here] for e in trials], axis=1)
     gaps = np.unique(contest.gaps[here], return_inverse=True)[1]
     t, w = contest.truth[here], contest.weight[here]
-    if contest.facts.numbers not in TWO_ENDS:  # of numbers with two ends a rare yes is no outlier
+    if not contest.facts.picture and contest.facts.numbers not in TWO_ENDS:  # neither edge nor rare yes is an outlier
         least = (w[:, None] * (P - t[:, None]) ** 2).min(axis=1)  # what all miss by far says nothing
         w = np.where(np.sqrt(least) > contest.outlying, 0.0, w)
         w = np.where(least > least.mean(), w * least.mean() / np.maximum(least, 1e-300), w)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +16,7 @@ from tensorfill.data.units import Units
 from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.classical.modes import long_modes
-from tensorfill.models.emission import TRANSFORMS, Emission
+from tensorfill.models.emission import TRANSFORMS
 from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.result.completion import Completion
@@ -25,21 +24,14 @@ from tensorfill.result.packing import Answer
 from tensorfill.result.transformed import InUnits, Refolded
 from tensorfill.solvers.entries import entries
 from tensorfill.solvers.gibbs.bend import bend_of
-from tensorfill.solvers.gibbs.convergence import summary
-from tensorfill.solvers.gibbs.likelihoods import FEW_COUNTS, Likelihood, ceiling, family, units
+from tensorfill.solvers.gibbs.likelihoods import FEW_COUNTS, family, units
+from tensorfill.solvers.gibbs.posterior import Kind, default_rank, make_posterior
 from tensorfill.solvers.gibbs.sampler import Gibbs
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.transforms import Folded, Standardised
 
 KEEP_LIMIT = 2**27  # numbers in all kept draws: half a GiB
-RANK = 20  # of a matrix
-# Of tensors. Hangzhou set A, whole days missing, masks of seeds 2000 to 2003: MAPE .181 -> .172, twice the time
-RANK_OF_TENSORS = 40
-# Observations for each number of the factors from which on twice that rank pays. Hangzhou, RMSE at rank 40 and 80: 24.4
-# and 23.4 with 40 % of the entries hidden, 28.7 and 27.7 with 40 % of the days (7.6 for each number), but 28.0 and 28.0
-# with 80 % of the entries (2.5); 2.6 times the time
-PLENTY = 5
 MEASURED = ("reals", "amounts")  # kinds of numbers that have a unit
 RING = 2  # a mode must be longer to be a ring: of two rows each is the neighbour of the other already
 STRAIGHT = 10  # a bend this many times the largest count has no effect
@@ -49,7 +41,6 @@ MOST_STEPS = 10**7  # of all chains; their trace is kept
 # Draws of a trial in a contest, at least. With 24, a small picture tried in a fifth of the usual time had none left for
 # its field (demosaic.py --quick); with 12 a posterior that leads no longer did.
 TRIAL = 16
-Kind = tuple[Emission, Likelihood, str]  # how data follow from the model, the same for the sampler, and both in words
 
 
 @METHODS.register("bayes")
@@ -157,7 +148,7 @@ class Bayes(Method):
             resume=run.resume,
             fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
         )
-        return _posterior(obs, kinds, gibbs, outcome, self.noise), outcome
+        return make_posterior(obs, kinds, gibbs, outcome, self.noise), outcome
 
     def _sampler(self, obs: Observations, kinds: Sequence[Kind], smooth: frozenset[int]) -> Gibbs:
         """The sampler of these data: as many chains as there are steps for, of each of the `kinds`."""
@@ -342,43 +333,8 @@ class Bayes(Method):
         return out
 
 
-def _posterior(
-    obs: Observations, kinds: Sequence[Kind], gibbs: Gibbs, outcome: Outcome, noise: int | str | None
-) -> Posterior:
-    """The draws that the sampler kept, as a posterior."""
-    draws, means, parameters, units = gibbs.kept(outcome.state)
-    emission = kinds[0][0]
-    numbers = summary(gibbs.trace(outcome.state)) | {
-        "steps": int(outcome.state.numbers["k"]),
-        "chains": gibbs.chains,
-        "rank": gibbs.rank,
-        "likelihood": " and ".join(words for _, _, words in kinds),
-    }
-    return Posterior(
-        obs.shape,
-        np.stack(draws),
-        parameters,
-        emission,
-        np.stack(means) if means else None,
-        gibbs.sequence[-1],
-        ceiling(obs, emission),
-        numbers,
-        tuple(other for other, _, _ in kinds[1:]),
-        units.astype(np.int8) if len(kinds) > 1 else None,
-        obs.mode(noise) if noise is not None and parameters.ndim > 1 else None,
-    )
-
-
 def _own_noise(modes: int, mode: int) -> int | None:
     """The mode whose slices have noise of their own where slices along `mode` are standardised: of tensors that one. A
     column of a table has too few entries: a component may fit it alone, which leaves no noise (a Heywood case).
     """
     return mode if modes > 2 else None
-
-
-def default_rank(shape: Sequence[int], observed: int) -> int:
-    """Components beside the main effects: as many as the data bear, and no more than any tensor of that shape has."""
-    rank = RANK if len(shape) == 2 else RANK_OF_TENSORS
-    if len(shape) > 2 and observed >= PLENTY * 2 * rank * sum(shape):
-        rank *= 2
-    return min(rank, math.prod(shape) // max(shape))
