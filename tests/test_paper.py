@@ -22,7 +22,7 @@ PLACE = re.compile(r"`([\w/]+\.py)` · `([\w.]+)`")
 def rows():
     """[(first cell, last cell)] of the table of equations."""
     text = PAGE.read_text()
-    table = text[text.index("## From equation to code") : text.index("## The experiments")]
+    table = text[text.index("## From equation to code") : text.index("## The framework in one file")]
     lines = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines() if line.startswith("| ")]
     return [(cells[0].strip(), cells[-1].strip()) for cells in lines[1:]]
 
