@@ -217,13 +217,16 @@ def stretch(rgb: NDArray[np.uint8], *, turned: bool) -> NDArray[np.uint8]:
 
 def slice_means(obs: Observations) -> Array:
     """The overall mean and how far the mean of each slice is from it, added up, within the range of the data."""
-    values = obs.values.astype(np.float64)
-    X = np.full(obs.shape, values.mean())
-    for n, size in enumerate(obs.shape):
-        total = np.bincount(obs.indices[:, n], values - values.mean(), minlength=size)
-        known = np.bincount(obs.indices[:, n], minlength=size)
-        X += (total / np.maximum(known, 1)).reshape([-1 if k == n else 1 for k in range(X.ndim)])
-    return np.clip(X, values.min(), values.max())
+    low, mean, high = (float(x) for x in (obs.values.min(), obs.values.mean(dtype=np.float64), obs.values.max()))
+    away, mask = np.zeros(obs.shape), obs.mask
+    away[mask] = obs.values
+    away -= mean * mask
+    X: Array = np.full(obs.shape, mean)
+    for n in range(X.ndim):
+        others = tuple(k for k in range(X.ndim) if k != n)
+        known = mask.sum(axis=others, keepdims=True)
+        X += away.sum(axis=others, keepdims=True) / np.maximum(known, 1)
+    return np.clip(X, low, high, out=X)
 
 
 def filled_rows(done: Completion, loaded: Loaded, table: MixedTable | None) -> str:

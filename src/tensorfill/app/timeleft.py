@@ -10,7 +10,7 @@ from tensorfill.data.facts import Facts
 from tensorfill.methods.image.continuation import Continuation
 from tensorfill.methods.image.field import Field
 
-PER_COST = 0.8  # seconds of processor time for each unit of `Method.cost`: 0.7 to 1.2 on pictures, with the trial before
+PER_COST = 0.8  # seconds of processor time for each unit of `Method.cost`, with the trial before the fit
 EVIDENCE = 0.15  # share of the budget of a contest, and seconds of a single fit, before anything is told
 TOLD = 0.6  # share of the run after which nothing is told: a small error of the whole is a large one of the rest
 FINAL_FITS = 1.3  # a contest with the fits that follow it, in times of the contest
