@@ -75,7 +75,7 @@ def column_facts(obs: Observations) -> tuple[ColumnFacts, ...]:
     edges = np.searchsorted(obs.indices[order, 1], np.arange(obs.shape[1] + 1))
     parts = [slice(edges[n], edges[n + 1]) for n in range(obs.shape[1])]
     special = [
-        _special(name, t[at], whole=len(t[at]) == obs.shape[0]) if name not in obs.column_priors else None
+        _special(name, t[at], obs.shape[0]) if name not in obs.column_priors else None
         for name, at in zip(names, parts, strict=True)
     ]
     data = np.concatenate([t[at] for at, own in zip(parts, special, strict=True) if own is None] or [t])
@@ -140,8 +140,8 @@ def _facts_of_prior(name: str, known: Array, given: NumericalPrior | str) -> Col
     return ColumnFacts(name, "yes/no" if yes_no else prior.name, domain.low, domain.high, floor, float(whole))
 
 
-def _special(name: str, known: Array, *, whole: bool) -> ColumnFacts | None:
-    """Facts of a column that is no data to learn from; None for others. `whole`: nothing of it is missing."""
+def _special(name: str, known: Array, rows: int) -> ColumnFacts | None:
+    """Facts of a column of so many rows that is no data to learn from; None for others."""
     if not len(known):
         return ColumnFacts(name, "empty")
     low, high = float(known.min()), float(known.max())
@@ -154,8 +154,8 @@ def _special(name: str, known: Array, *, whole: bool) -> ColumnFacts | None:
     different = len(np.unique(known))
     if ID_NAME.search(name.strip()) and 2 * different > len(known):
         return ColumnFacts(name, "identifier")
-    steps = np.diff(np.sort(known))
-    counts_rows = whole and bool((steps == 1).all()) and not TIME_NAMES.search(name)  # 1, 2, 3, ... in any order
+    within = high - low < rows < 2 * len(known)  # all different: 1, 2, 3, ... in any order, some missing
+    counts_rows = within and not TIME_NAMES.search(name)
     if different == len(known) and (counts_rows or low >= LONG_KEY):
         return ColumnFacts(name, "identifier")
     return None
