@@ -9,6 +9,7 @@ import pytest
 
 import tensorfill as tfl
 import tensorfill.blocks.opening as opening
+from tensorfill.blocks import cluster
 from tensorfill.blocks.cluster import ClusterError, ClusterPartitions
 from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.memory import in_memory
@@ -205,3 +206,14 @@ def test_without_a_client_dask_tables_are_read_here(frame, many):
     assert not isinstance(parts, ClusterPartitions)
     assert parts.sample.nnz == len(frame)
     parts.close()
+
+
+def test_without_a_worker_it_is_a_sentence(whole, monkeypatch):
+    """Dask waits for ever for workers that left, as they do when they cannot read what they are sent."""
+    monkeypatch.setattr(cluster, "PATIENCE", 0.3)
+    with (
+        distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as local,
+        distributed.Client(local),
+        pytest.raises(ClusterError, match="no worker is left"),
+    ):
+        tfl.complete(whole[0], **SETTINGS)

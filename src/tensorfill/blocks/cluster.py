@@ -29,6 +29,7 @@ from tensorfill.typing import Array
 ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
 BLOCKS = 2  # for each thread of the cluster at least, so that all have work
 SMALL = 2**16  # bytes that go along with every task; more goes to a worker once
+PATIENCE = 30.0  # seconds between two looks at the workers while nothing comes from them
 KNOCK = 2.0  # seconds to wait for a worker to answer
 
 
@@ -105,9 +106,9 @@ class ClusterPartitions(Partitions):
             pairs = [submit(home, tasks.add_results, a, b) for a, b, home in neighbours]
             sums, homes = pairs + ([sums[-1]] if len(sums) % 2 else []), homes[::2]
         if not keep:
-            total, *own_parts = client.gather([sums[0], *parts], direct=self.direct)
+            total, *own_parts = collect(client, [sums[0], *parts], direct=self.direct)
             return total, own_parts
-        total = client.gather(sums[0], direct=self.direct)
+        (total,) = collect(client, sums[:1], direct=self.direct)
         if large:
             return total, self._replicate(parts)
         for k, part in enumerate(parts):
@@ -124,7 +125,7 @@ class ClusterPartitions(Partitions):
     def fetch(self, handles: Sequence[Any]) -> list[Any]:
         return _retry(
             self.client,
-            lambda again: self.client.gather(self._revive(handles) if again else list(handles), direct=self.direct),
+            lambda again: collect(self.client, self._revive(handles) if again else list(handles), direct=self.direct),
         )
 
     def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
@@ -137,10 +138,8 @@ class ClusterPartitions(Partitions):
 
     def _replicate(self, parts: Sequence[Any]) -> list[Any]:
         """The same handles, with a copy of each at another worker. (The scheduler would delete plain replicas.)"""
-        from distributed import wait
-
         client = self.client
-        wait(parts)
+        await_results(client, parts)
         alive, there, out = sorted(client.nthreads()), client.who_has(parts), []
         if len(alive) < 2:
             return list(parts)
@@ -150,7 +149,7 @@ class ClusterPartitions(Partitions):
             mine, spare = (self._submit(worker, tasks.copy_result, part) for worker in (home, other))
             self.spares[mine] = spare
             out.append(mine)
-        wait([*out, *(self.spares[mine] for mine in out)])
+        await_results(client, [*out, *(self.spares[mine] for mine in out)])
         return out
 
     def _revive(self, own: Any) -> Any:
@@ -263,10 +262,37 @@ def can_reach_workers(client: Any) -> bool:
     return True
 
 
+PAUSED = "every worker of the Dask cluster has paused for lack of memory; give them more, or take more of them."
+LEFT = "no worker is left in the Dask cluster; start some, with the version of tensorfill that is installed here."
 GONE = (
     "the Dask cluster no longer answers; start it again and go on from the checkpoint: resume=True, or --resume. "
     "Without checkpoint=... begin anew."
 )
+
+
+def collect(client: Any, futures: Sequence[Any], **how: Any) -> list[Any]:
+    """What comes of futures."""
+    await_results(client, futures)
+    return list(client.gather(list(futures), **how))
+
+
+def await_results(client: Any, futures: Sequence[Any]) -> None:
+    """Wait for futures, as long as there is a worker to work: Dask would wait for ever for one that has no memory left,
+    or that left because it could not read what it was sent.
+    """
+    from distributed import TimeoutError as LateError
+    from distributed import wait
+
+    idle = False
+    while True:
+        try:
+            wait(futures, timeout=PATIENCE)
+            return
+        except LateError:
+            workers = client.scheduler_info(n_workers=-1)["workers"].values()
+            was_idle, idle = idle, all(worker["status"] != "running" for worker in workers)
+            if idle and was_idle:
+                raise ClusterError(PAUSED if workers else LEFT) from None
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorfill.blocks import tasks
 from tensorfill.blocks.base import BLOCK
-from tensorfill.blocks.cluster import BLOCKS, ClusterPartitions, can_reach_workers
+from tensorfill.blocks.cluster import BLOCKS, ClusterPartitions, can_reach_workers, collect
 from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.filling import ask_lengths, check_length
 from tensorfill.blocks.labels import Numbering
@@ -42,7 +42,7 @@ class OnCluster:
             for piece, number in zip(self.pieces, self.numbers, strict=True)
         ]
         rows = [client.submit(getitem, pair, 0, pure=False) for pair in made]
-        tallies = client.gather([client.submit(getitem, pair, 1, pure=False) for pair in made])
+        tallies = collect(client, [client.submit(getitem, pair, 1, pure=False) for pair in made])
         tally = tallies[0]
         for other in tallies[1:]:
             tally.merge(other)
@@ -65,14 +65,14 @@ class OnCluster:
 
     def local(self) -> Iterator[Piece]:
         """The pieces, here."""
-        yield from (piece for piece in self.client.gather(list(self.pieces)) if piece is not None)
+        yield from (piece for piece in collect(self.client, self.pieces) if piece is not None)
 
 
 def on_cluster(
     client: Any, pieces: Sequence[Any], dims: Sequence[str] | None, shape: Sequence[int] | None = None
 ) -> OnCluster:
     """Number the labels of pieces (futures), in the order in which a single machine would."""
-    known = client.gather([client.submit(tasks.describe_piece, piece, pure=False) for piece in pieces])
+    known = collect(client, [client.submit(tasks.describe_piece, piece, pure=False) for piece in pieces])
     there = [k for k in known if k is not None]
     if not there:
         msg = "the data hold no observed value: no row, or everything is missing."
