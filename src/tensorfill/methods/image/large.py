@@ -87,11 +87,15 @@ def part_of(obs: Observations, X: Array, where: Slices) -> Observations:
 
 
 def busiest(obs: Observations, side: int, modes: tuple[int, int] = (0, 1)) -> Observations:
-    """The window of a picture with most gaps, of those that are known by half at least; the first if none is."""
-    cut = [w.core for w in windows(obs.shape, modes, side, 0)]
+    """The window of a picture with most gaps, of those that are known by half at least; if none is, the one in which
+    known values vary most: an empty sky says nothing of the rest.
+    """
+    cut, X = [w.core for w in windows(obs.shape, modes, side, 0)], obs.dense(0.0)
     shares = np.array([obs.mask[core].mean() for core in cut])
-    best = int(np.argmin(np.where(shares >= 0.5, shares, 2.0)))
-    return part_of(obs, obs.dense(0.0), cut[best])
+    score = np.where(shares >= 0.5, -shares, -2.0)
+    if shares.max() < 0.5:
+        score = np.array([np.std(X[core][obs.mask[core]]) if obs.mask[core].any() else 0.0 for core in cut])
+    return part_of(obs, X, cut[int(np.argmax(score))])
 
 
 # --- windows that are tried first ---------------------------------------------------------------------------------
