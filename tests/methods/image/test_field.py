@@ -19,7 +19,6 @@ from tensorfill.methods.image.field import Field, is_video
 from tensorfill.methods.image.recipe import (
     EVALUATIONS,
     PASSES,
-    QUICK_EVALUATIONS,
     START_EVALUATIONS,
     field_recipe,
     has_colours,
@@ -73,7 +72,7 @@ def test_effort_is_passes():
 def test_the_passes_that_ran_are_told(picture, passes):
     done = complete_field(picture[2], recipe_of(picture[2], passes=passes), Run(seed=0), "auto")
     assert done.settings["passes"] == passes
-    assert len(done.history) == 1 + (QUICK_EVALUATIONS if passes else EVALUATIONS) + passes
+    assert len(done.history) == 1 + schedule(recipe_of(picture[2], passes=passes).solver) + passes
 
 
 def test_no_passes_after_a_fit_cut_short(picture):
@@ -83,7 +82,7 @@ def test_no_passes_after_a_fit_cut_short(picture):
 
 def test_passes_stopped_halfway_are_counted(picture):
     obs = picture[2]
-    limit = QUICK_EVALUATIONS + 2
+    limit = START_EVALUATIONS + 2
     seen = []
 
     def stop(state, history):

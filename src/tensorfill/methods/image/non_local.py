@@ -31,7 +31,9 @@ PASSES = 8
 SHARE, FIRST, LAST, POWERS = 0.15, 0.06, 0.01, (0.35, 0.6)
 SHIFT = 2  # pixels by which the grid of reference patches moves with each match: +.1 dB, for nothing
 STRIDE = 5  # between reference patches of 6, in pixels: two thirds of the time of 4, -.05 dB
-COARSE = 8  # side and distance of the patches of the first passes over scattered gaps: +.07 dB
+# Side of the patches of the first passes over scattered gaps: +.07 dB. Their distance is odd, so that regular gaps (the
+# colours of a sensor) do not lie in the same places of all patches.
+COARSE = 8
 # Patches in a group: half the time of 60 to 80, which are no better down to this share; 32 are -.07 dB. Below it more
 # are needed to meet some data: at 99 % missing 90 of them are +.2 dB.
 GROUP, ENOUGH = 40, 0.05
@@ -104,7 +106,7 @@ class Refinement:
         """The filter of pass k."""
         d = self.denoiser
         room = min(self.mask.shape[m] for m in d.modes) >= COARSE
-        return replace(d, patch=COARSE, stride=COARSE) if k < self.coarse and room else d
+        return replace(d, patch=COARSE, stride=COARSE - 1) if k < self.coarse and room else d
 
     def passed(
         self, X: Array, k: int, groups: Array, part: tuple[slice, ...] = (), wanted: Array | None = None

@@ -30,7 +30,6 @@ from tensorfill.solvers.base import SOLVERS, Solver
 RIDGE, SMOOTH, TV = 0.004, 0.4, 0.006
 RATE, EVALUATIONS = 0.008, 600  # of a fit that stands alone
 START_RATE, START_EVALUATIONS = 0.016, 150  # of one that passes of self-similarity start from, on data without noise
-QUICK_RATE, QUICK_EVALUATIONS = 0.03, 75  # the same from SPARE on: a better start ends .02 dB better (at 99 %: .3 dB)
 # Passes of self-similarity by effort. After 8 a picture hardly changes: twice as many passes, finer grids, other groups
 # or the mean of two runs add less than .1 dB, so more effort has nothing to spend here (crops as in `non_local`).
 PASSES = {"quick": 2, "normal": 8, "best": 8}
@@ -109,13 +108,9 @@ def field_prior(obs: Observations, given: NumericalPrior | str | None) -> Numeri
 
 
 def start_recipe(obs: Observations, recipe: FieldRecipe) -> FieldRecipe:
-    """What to fit for passes to start from: half as long if more than next to nothing is observed, and with few entries
-    without total variation.
-    """
-    if recipe.solver != default_solver(starts=True) or obs.share < SPARE:
-        return recipe
-    recipe = replace(recipe, solver=Adam(rate=QUICK_RATE, steps=QUICK_EVALUATIONS))
-    return recipe if recipe.tv_given or obs.share >= FEW_OBSERVED else replace(recipe, tv=0.0)
+    """What to fit for passes to start from: few entries, but not next to none, do better without total variation."""
+    usual = recipe.solver == default_solver(starts=True) and not recipe.tv_given
+    return replace(recipe, tv=0.0) if usual and SPARE <= obs.share < FEW_OBSERVED else recipe
 
 
 def default_solver(*, starts: bool) -> Solver:
