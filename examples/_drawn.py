@@ -19,7 +19,6 @@ DRAWN = DOCS / "gallery" / "drawn.json"
 PAGE = ROOT / "src" / "tensorfill" / "app" / "assets"
 # name of the picture: (the page of docs that shows it, the command that draws it)
 COMMANDS = {
-    "speed": ("paper", "tensorfill bench figures"),
     "models": ("models", "tensorfill bench models"),
     "solvers": ("solvers", "tensorfill bench solvers"),
     "choose_seconds": ("choosing-a-method", "tensorfill bench choose"),
@@ -31,14 +30,12 @@ TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 
 
 def shown(name: str) -> bytes:
-    """What a picture shows: the table before it on its page, of `speed` the paragraph; of the browser, what the page is
-    made of.
-    """
+    """What a picture shows: the table before it on its page; of the browser, what the page is made of."""
     if name.startswith("app-"):
         return b"".join((PAGE / f"app.{ending}").read_bytes() for ending in ("html", "css"))
     text = (DOCS / f"{COMMANDS[name][0]}.md").read_text()
     before = text[: text.index(f"({name}.png)")]
-    return (before.split("\n\n")[-2] if name == "speed" else TABLE.findall(before)[-1]).encode()
+    return TABLE.findall(before)[-1].encode()
 
 
 def state(name: str) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def test_sets_are_split_by_name_half_and_half_over_the_kinds():
         assert set(halves) == {TUNED, REPORTED}
 
 
-@pytest.mark.parametrize("spec", choose_sets.SETS, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", [*choose_sets.SETS, *choose_sets.LEARNED], ids=lambda spec: spec.name)
 def test_each_set_loads_and_its_gaps_can_be_drawn(spec):
     try:
         data = spec.load(Places())

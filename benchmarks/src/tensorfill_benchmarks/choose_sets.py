@@ -32,23 +32,6 @@ SETS: tuple[Spec, ...] = (
         ("wine", "single20 slices", _plain(tables.learn, "wine")),
         ("midwest", "single20", tables.midwest),
         ("state-crime", "single20", tables.state_crime),
-        ("diabetes", "single20 single50", _plain(tables.learn, "diabetes")),
-        ("mpg", "single20", tables.numbers("plotnine", "data", "mpg.csv")),
-        ("mtcars", "single20", tables.numbers("plotnine", "data", "mtcars.csv")),
-        ("diamonds", "single20 slices", tables.numbers("plotnine", "data", "diamonds.csv")),
-        ("fair", "single20", tables.numbers("statsmodels", "datasets", "fair", "fair.csv")),
-        ("randhie", "single20", tables.numbers("statsmodels", "datasets", "randhie", "randhie.csv")),
-        ("anes96", "single20 slices", tables.numbers("statsmodels", "datasets", "anes96", "anes96.csv", sep="\t")),
-        ("ccard", "single20", tables.numbers("statsmodels", "datasets", "ccard", "ccard.csv")),
-        ("cpunish", "single20", tables.numbers("statsmodels", "datasets", "cpunish", "cpunish.csv")),
-    ),
-    *_sets(
-        TUNED,
-        "simulated",
-        ("sim-table", "single20", _plain(tables.simulated, "table")),
-        ("sim-cp", "single50", _plain(tables.simulated, "cp")),
-        ("sim-tucker", "single50", _plain(tables.simulated, "tucker")),
-        ("sim-outliers", "single20", _plain(tables.simulated, "outliers")),
     ),
     *_sets(
         REPORTED,
@@ -63,9 +46,6 @@ SETS: tuple[Spec, ...] = (
         "series",
         ("employment", "runs single50", tables.employment),
         ("meat", "runs", tables.meat),
-        ("interest", "runs", tables.interest),
-        ("iowa", "single20 runs", tables.iowa),
-        ("weather", "runs single20", tables.weather),
         ("stocks", "runs blackout", tables.stocks),
         ("co2", "runs", tables.co2),
     ),
@@ -146,6 +126,43 @@ SETS: tuple[Spec, ...] = (
 )
 
 
+# What the portfolio of `auto` is learned from beside the tuned half
+LEARNED: tuple[Spec, ...] = (
+    *_sets(
+        TUNED,
+        "table",
+        ("diabetes", "single20 single50", _plain(tables.learn, "diabetes")),
+        ("mpg", "single20", tables.numbers("plotnine", "data", "mpg.csv")),
+        ("mtcars", "single20", tables.numbers("plotnine", "data", "mtcars.csv")),
+        ("diamonds", "single20 slices", tables.numbers("plotnine", "data", "diamonds.csv")),
+        ("fair", "single20", tables.numbers("statsmodels", "datasets", "fair", "fair.csv")),
+        ("randhie", "single20", tables.numbers("statsmodels", "datasets", "randhie", "randhie.csv")),
+        ("anes96", "single20 slices", tables.numbers("statsmodels", "datasets", "anes96", "anes96.csv", sep="\t")),
+        ("ccard", "single20", tables.numbers("statsmodels", "datasets", "ccard", "ccard.csv")),
+        ("cpunish", "single20", tables.numbers("statsmodels", "datasets", "cpunish", "cpunish.csv")),
+    ),
+    *_sets(
+        TUNED,
+        "series",
+        ("interest", "runs", tables.interest),
+        ("weather", "runs single20", tables.weather),
+    ),
+    *_sets(
+        TUNED,
+        "simulated",
+        ("sim-table", "single20", _plain(tables.simulated, "table")),
+        ("sim-cp", "single50", _plain(tables.simulated, "cp")),
+        ("sim-tucker", "single50", _plain(tables.simulated, "tucker")),
+        ("sim-outliers", "single20", _plain(tables.simulated, "outliers")),
+    ),
+)
+
+
+def learned() -> list[tuple[Spec, str]]:
+    """(set, kind of gaps) of the cells that the portfolio is learned from: the tuned half, and more."""
+    return [*choose(None, TUNED), *((spec, gaps) for spec in LEARNED for gaps in spec.gaps)]
+
+
 def choose(names: Sequence[str] | None = None, half: str | None = None) -> list[tuple[Spec, str]]:
     """(set, kind of gaps) of the cells asked for; a name is a set (`wine`), one cell of it (`wine/slices`), or a kind.
 
@@ -166,4 +183,4 @@ def choose(names: Sequence[str] | None = None, half: str | None = None) -> list[
 @cache
 def load(name: str, places: Places) -> DataSet:
     """A set by name; all of them stay in memory, they are small."""
-    return next(spec for spec in SETS if spec.name == name).load(places)
+    return next(spec for spec in (*SETS, *LEARNED) if spec.name == name).load(places)

@@ -117,12 +117,6 @@ def interest(_: Places) -> DataSet:
     )
 
 
-def iowa(_: Places) -> DataSet:
-    """17 years x 3 sources of electricity."""
-    rows = frame("vega_datasets", "_data", "iowa-electricity.csv")
-    return series(rows.pivot(index="year", columns="source", values="net_generation"), low=0)
-
-
 def weather(_: Places) -> DataSet:
     """1461 days x rain, warmest, coldest, wind in Seattle."""
     return series(

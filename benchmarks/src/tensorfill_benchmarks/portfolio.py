@@ -1,4 +1,4 @@
-"""Makes the portfolio of `auto` (tensorfill/auto/portfolio.json) from trials on the tuned half of `bench choose`.
+"""Makes the portfolio of `auto` (tensorfill/auto/portfolio.json) from trials on more than the tuned half of its sets.
 
     python -m tensorfill_benchmarks.portfolio OUT [IMAGES DATA]
 
@@ -36,7 +36,7 @@ from tensorfill_benchmarks.choose_data import NotHere, Places
 COLUMNS = ("set", "gaps", "structure", "method", "label", "error", "seconds", "weight")
 Row = dict[str, str]
 ELSEWHERE = 0.25  # what a cell of another structure counts
-NEEDLESS = -3.4  # odds below which a method that is nowhere the best is not worth its time
+NEEDLESS = -3.8  # odds below which a method that is nowhere the best is not worth its time
 LEAST = 0.01  # added to mean weights, so that no method is ruled out for ever
 FEW = 2  # cells in which a method ran, below which nothing is known of it
 SECONDS = 1.0  # of a trial
@@ -64,7 +64,7 @@ def record(out: Path, places: Places, draws: Sequence[int] = (0,)) -> list[Row]:
     path = out / "trials.csv"
     rows = list(csv.DictReader(path.open())) if path.exists() else []
     done = {(r["set"], r["gaps"]) for r in rows}
-    for spec, gaps in sets.choose(None, sets.TUNED):
+    for spec, gaps in sets.learned():
         for draw in draws:
             label = gaps if draw == 0 else f"{gaps}#{draw}"
             if (spec.name, label) in done:

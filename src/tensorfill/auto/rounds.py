@@ -77,7 +77,7 @@ def _families(contest: Contest) -> list[Family]:
     contest.left_out |= {name: (name, why) for name, why in (refused | refused_here).items()}
     portfolio = Portfolio.load()
     able = portfolio.sort([m for m in methods if m.name not in refused], facts)
-    needless = [m for m in able if not given.restricts and not portfolio.needs(m, facts)]
+    needless = [m for m in able if given.candidates is None and not portfolio.needs(m, facts)]
     if len(needless) < len(able):
         contest.left_out |= {m.name: (m.name, "similar data never needed it") for m in needless}
         able = [m for m in able if m not in needless]

@@ -30,9 +30,11 @@ class Quadratic(Weighted):
         return 0.5 * float(np.einsum("ir,ir->i", A, self.grad(A)).sum(dtype=np.float64))
 
     def grad(self, A: Array) -> Array:
+        """Its derivative in A, (I, R)."""
         return matrix_of(self, A.shape[0], A.dtype.str) @ A
 
     def prox(self, A: Array, step: float) -> Array:
+        """The minimiser of step times the penalty plus half the squared distance to A."""
         return solve_shifted(self, A, step)
 
 
@@ -46,6 +48,7 @@ class Ridge(Quadratic):
         return self.rho
 
     def matrix(self, n: int) -> Any:
+        """The matrix of the quadratic form."""
         from scipy.sparse import eye_array
 
         return self.rho * eye_array(n, format="csr")
@@ -54,9 +57,11 @@ class Ridge(Quadratic):
         return 0.5 * self.rho * sum_of_squares(A)
 
     def grad(self, A: Array) -> Array:
+        """Its derivative in A, (I, R)."""
         return self.rho * A
 
     def prox(self, A: Array, step: float) -> Array:
+        """The minimiser of step times the penalty plus half the squared distance to A."""
         return A * (1.0 / (1.0 + float(step) * self.rho))
 
 

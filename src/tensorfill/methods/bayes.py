@@ -294,8 +294,7 @@ class Bayes(Method):
         if first["mode"] is None:
             return [*robust, *others]
         as_given = {"mode": None, "noise": None}
-        own = [] if first["noise"] is not None else [{"noise": first["mode"]}]
-        return [*robust, as_given, *own, *(other | as_given for other in others)]
+        return [*robust, as_given, *(other | as_given for other in others)]
 
     def _bears_outliers(self, facts: Facts) -> bool:
         """Is Student's t worth a trial?"""

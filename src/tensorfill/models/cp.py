@@ -75,10 +75,12 @@ class CP(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Of the tensor."""
         return tuple(A.shape[0] for A in self.factors)
 
     @property
     def rank(self) -> int:
+        """Components."""
         return self.factors[0].shape[1]
 
     @property

@@ -99,6 +99,7 @@ class TR(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Of the tensor."""
         return tuple(G.shape[1] for G in self.cores)
 
     @property

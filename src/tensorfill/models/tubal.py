@@ -91,10 +91,12 @@ class Tubal(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Of the tensor."""
         return (len(self.A), len(self.B), *self.A.shape[2:])
 
     @property
     def rank(self) -> int:
+        """The tubal rank."""
         return self.A.shape[1]
 
     @property

@@ -120,6 +120,7 @@ class Tucker(Model):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Of the tensor."""
         return tuple(A.shape[0] for A in self.factors)
 
     @property

@@ -99,6 +99,7 @@ class Extended(NumericalPrior):
         return second
 
     def split(self, t: Array, x: Array) -> tuple[Array, Array]:
+        """The slope as a difference of two parts that are not negative."""
         z, out = self._inside(x)
         positive, negative = self._split(t, z)
         if out is not None:

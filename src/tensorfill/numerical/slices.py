@@ -57,9 +57,11 @@ class _Parts(NumericalPrior):
         return self._both("nll_and_grad", t, x)
 
     def curv(self, t: Array, x: Array) -> Array:
+        """Second derivative of the loss in x."""
         return self._each("curv", t, x)
 
     def split(self, t: Array, x: Array) -> tuple[Array, Array]:
+        """The slope as a difference of two parts that are not negative."""
         return self._both("split", t, x)
 
     def mean(self, x: Array) -> Array:
@@ -239,6 +241,7 @@ class Rescaled(NumericalPrior):
         return self.prior.nll_and_grad(self._unit(t), x)
 
     def curv(self, t: Array, x: Array) -> Array:
+        """Second derivative of the loss in x."""
         return self.prior.curv(self._unit(t), x)
 
     def mean(self, x: Array) -> Array:
