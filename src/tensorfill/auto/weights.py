@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-TAU = 1.0  # the one setting: standard deviation of the prior of b and C
+TAU = 1.2  # the one setting: standard deviation of the prior of b and C
 MOST = 4000  # entries that weights are fitted to: more do not change them
 
 
