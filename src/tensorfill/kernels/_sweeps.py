@@ -126,7 +126,8 @@ def _sweep(
                 draw_sizes(structure, hyper, chain, n, Q, q, rng)
         predict(F, record.probes, record.trace[s])
         if j >= 0:
-            record.parameters[j] = chain.numbers[1:]
+            for i in range(record.parameters.shape[1]):  # one by one: an assignment of all takes a second to compile
+                record.parameters[j, i] = chain.numbers[1 + i]
             for i in range(len(F)):
                 for c in range(F.shape[1]):
                     record.kept[j, i, c] = F[i, c]

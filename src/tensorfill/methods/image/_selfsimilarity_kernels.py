@@ -260,7 +260,9 @@ def condition(
         variance = _covariance(Q, channels, columns, C, mix)
         needed = _collect(T, given, corners, away, turned, wanted, (o, b, extra, counts, order))
         if needed < rows:
-            Z[:] = T
+            for a in range(rows):  # one by one: to compile the assignment of a whole array takes two seconds
+                for k in range(m):
+                    Z[a, k] = T[a, k]
         for a in range(0, needed, LANES):
             solve(Q, o, b, extra, counts, order[a : a + LANES], f32(DATA), F)
         for a in range(needed):
