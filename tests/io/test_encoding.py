@@ -180,3 +180,17 @@ def test_arrow_in_arrow_out():
     assert done.completed.schema == table.schema
     assert all(column.null_count == 0 for column in done.completed.columns)
     assert done.extend(table.slice(0, 5)).completed.schema == table.schema
+
+
+def test_arrow_columns_that_its_functions_do_not_take():
+    pa = pytest.importorskip("pyarrow")
+    frame = holes(people()).drop(columns="remark")
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    city = pa.array(frame["city"].astype(object).where(frame["city"].notna(), None), pa.string_view())
+    pairs = pa.array([None if k % 7 == 0 else [k, k] for k in range(len(frame))])
+    table = table.set_column(table.column_names.index("city"), "city", city).append_column("pair", pairs)
+    with pytest.warns(DataWarning, match="'pair' holds no numbers and is left as it is"):
+        done = tfl.complete(table, effort="quick").completed
+    assert done.schema == table.schema
+    assert done["city"].null_count == 0
+    assert done["pair"].combine_chunks() == table["pair"].combine_chunks()

@@ -45,6 +45,7 @@ ADDED = {
         np.arange(len(frame)) % 9 == 2
     ),
     "long key": lambda frame: 10**9 + 17 * np.random.default_rng(1).permutation(len(frame)),
+    "longer key": lambda frame: pd.Series(2**53 + np.arange(len(frame)), dtype="Int64"),  # floats have half of them
     "text key": lambda frame: [f"k{k:05d}" for k in np.random.default_rng(1).permutation(len(frame))],
     "copy": lambda frame: frame.iloc[:, 0],
 }
@@ -72,6 +73,13 @@ def test_columns_that_say_nothing_change_nothing(answers, name, added, place):
     after = complete(wider)
     assert list(after.columns) == list(wider.columns)
     pd.testing.assert_frame_equal(after.drop(columns=added), before, check_exact=True)
+
+
+def test_amounts_larger_than_floats_have_decimals_are_no_key():
+    mass = 10.0 ** np.random.default_rng(3).uniform(24, 30, size=100)
+    frame = pd.DataFrame({"kg": mass, "log": np.log10(mass)})
+    frame.loc[::4, "kg"] = np.nan
+    assert complete(frame)["kg"].notna().all()
 
 
 def test_the_days_of_a_series_are_no_key():

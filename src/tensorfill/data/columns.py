@@ -21,6 +21,7 @@ ENOUGH = 20  # known values from which on a column speaks for itself; with fewer
 BELOW = 0.1  # positive numbers may be so small a part of the least known one
 ENDS = 0.05  # the last of levels is an end where such a share is at it: counts thin out
 LONG_KEY = 1e8  # whole numbers that are all different and this large are keys
+EXACT = 2.0**53  # from here on every float is a whole number, and not every whole number is a float
 ID_NAME = re.compile(r"(^|[\s_.\-])(id|ids|key|uuid|guid|index|unnamed: 0)$|^[a-z]+ID$|[a-z]Id$", re.IGNORECASE)
 PERCENT = re.compile(r"%|percent|\bpct\b", re.IGNORECASE)
 
@@ -156,7 +157,10 @@ def _special(name: str, known: Array, rows: int) -> ColumnFacts | None:
         return ColumnFacts(name, "identifier")
     within = high - low < rows < 2 * len(known)  # all different: 1, 2, 3, ... in any order, some missing
     counts_rows = within and not TIME_NAMES.search(name)
-    if different == len(known) and (counts_rows or low >= LONG_KEY):
+    is_key = different == len(known) and (counts_rows or low >= LONG_KEY)
+    if high >= EXACT:  # keys have one length, and some are one float; amounts (kg, metres) range over many
+        is_key = high < 10 * low
+    if is_key:
         return ColumnFacts(name, "identifier")
     return None
 
@@ -164,7 +168,7 @@ def _special(name: str, known: Array, rows: int) -> ColumnFacts | None:
 def _facts(name: str, t: Array) -> ColumnFacts:
     """Kind and domain of a column of numbers."""
     low, high = float(t.min()), float(t.max())
-    if bool(np.array_equal(t, np.floor(t))) and np.abs(t).max() <= 2**53:
+    if bool(np.array_equal(t, np.floor(t))) and np.abs(t).max() <= EXACT:
         if low >= 0 and high <= 1:
             return ColumnFacts(name, "yes/no", 0.0, 1.0, step=1.0)
         levels, counts = np.unique(t, return_counts=True)

@@ -152,7 +152,9 @@ def _is_text(column: Any) -> bool:
 
 def _is_nested(column: Any) -> bool:
     """Does a column hold lists or the like, which are neither numbers nor levels?"""
-    return column.dtype == object and any(isinstance(x, Collection) and not isinstance(x, str | bytes) for x in column)
+    if column.dtype.kind != "O" or hasattr(column, "cat"):
+        return False
+    return any(isinstance(x, Collection) and not isinstance(x, str | bytes) for x in column)
 
 
 def _is_number(text: str) -> bool:

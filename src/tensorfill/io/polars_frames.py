@@ -39,8 +39,11 @@ def observe_arrow(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | N
 def arrow_frame(data: Any) -> Any:
     """An Arrow table as one of pandas, whose columns are still Arrow's."""
     import pandas as pd
+    import pyarrow as pa
 
-    return data.to_pandas(types_mapper=pd.ArrowDtype)
+    copies = {"string_view": pa.string(), "binary_view": pa.binary()}  # of views Arrow can hardly do anything
+    fields = [field.with_type(copies.get(str(field.type), field.type)) for field in data.schema]
+    return data.cast(pa.schema(fields, data.schema.metadata)).to_pandas(types_mapper=pd.ArrowDtype)
 
 
 def arrow_back(given: Any) -> Callable[[Any], Any]:
