@@ -24,9 +24,17 @@ from tensorfill.data.memory import BudgetError, ask, budget
 from tensorfill.io.formats.base import FileError, Request
 from tensorfill.io.formats.worker import END, LENGTH, READY, TASKS
 
-SECONDS = 8.0  # time limit for any file, plus one second for each
+SECONDS = 8.0  # of the processor for any file, plus one second for each
 PER_SECOND = 4e6  # bytes of it
+PATIENCE = 5  # times as long by the clock: other programs want the processor, too
 START = 120.0  # seconds for the helper to load its libraries on a busy machine
+SETTINGS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "HDF5_USE_FILE_LOCKING": "FALSE",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve a gigabyte of addresses, which makes any limit a guess
+    "MALLOC_ARENA_MAX": "1",  # and so does one arena for every thread
+}
 GONE = "it is damaged: the library that reads it {how}."
 
 # what a plain answer is made of, besides Python's own types
@@ -79,7 +87,7 @@ def read_apart(task: str, request: Request, **options: Any) -> Any:
     path = None if request.path is None else os.path.abspath(request.path)
     order = {"task": task, "path": path, "length": len(data), "options": options}
     with _lock:
-        result = _helper().ask({**order, "limit": budget(), "seconds": seconds}, data, seconds)
+        result = _helper().ask({**order, "limit": budget(), "seconds": seconds}, data, PATIENCE * seconds)
     kind, value = result
     if kind == "ok":
         return value
@@ -98,14 +106,13 @@ class Helper:
     def __init__(self) -> None:
         code = f"import sys; sys.path[:] = {sys.path!r}; import tensorfill.io.formats; "  # which fills TASKS
         code += "from tensorfill.io.formats.worker import serve; serve()"
-        quiet = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "HDF5_USE_FILE_LOCKING": "FALSE"}
-        self.pid = os.getpid()
+        self.pid, self.stopped = os.getpid(), False
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **quiet},
+            env={**os.environ, **SETTINGS},
             start_new_session=True,  # Ctrl-C is for us; and its forks end with it
         )
 
@@ -142,7 +149,8 @@ class Helper:
             timer.cancel()
 
     def stop(self) -> None:
-        """End the helper and its fork."""
+        """End the helper and its fork; it may still be there for a moment, but is asked no more."""
+        self.stopped = True
         try:
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, 9)
@@ -162,7 +170,7 @@ class Helper:
 
     @property
     def alive(self) -> bool:
-        return self.pid == os.getpid() and self.process.poll() is None
+        return not self.stopped and self.pid == os.getpid() and self.process.poll() is None
 
 
 _current: list[Helper] = []

@@ -121,8 +121,8 @@ class Feather(ArrowTable):
             file.write_table(table)
 
 
-@task("parquet", "pyarrow", "pyarrow.parquet")
-@task("feather", "pyarrow", "pyarrow.parquet")
+@task("parquet", "pyarrow.compute", "pyarrow.parquet")
+@task("feather", "pyarrow.compute", "pyarrow.parquet")
 def unpack_table(source: str | bytes, kind: str, long: bool) -> bytes:
     """A Parquet or Feather file, by its path or its bytes, as an Arrow stream that is not packed."""
     import pyarrow as pa
