@@ -9,8 +9,7 @@ run: $(VENV)/.run           ## complete a photograph with 80 % of its voxels mis
 	$(BIN)/tensorfill demo -o out/demo.png
 
 test: $(VENV)/.test lint types   ## everything that must hold
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q --durations=20 \
-	  || $(BIN)/python -m pytest -q --last-failed --last-failed-no-failures none  # once more, alone: some wait for a clock
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q --durations=20
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -17,6 +17,23 @@ mpl.use("Agg")
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+class Clock:
+    """A clock that only a test moves: whatever else the machine does takes no time."""
+
+    now = 1000.0
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """What `time.monotonic` tells from here on."""
+    clock = Clock()
+    monkeypatch.setattr("time.monotonic", lambda: clock.now)
+    return clock
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20)

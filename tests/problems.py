@@ -1,6 +1,5 @@
 """Small problems for the grids: every registered prior, with data drawn from it."""
 
-import os
 from itertools import cycle
 
 import numpy as np
@@ -82,8 +81,3 @@ def check_gradient(problem, factors, h=1e-4):
         one, grad = problem.value_and_grad_mode(factors, n)
         assert np.allclose(grad, grads[n], rtol=1e-10, atol=1e-10 * scale)
         assert one == pytest.approx(value, rel=1e-10)
-
-
-def busy():
-    """How many times as long as on an idle machine something may take now, by the clock."""
-    return max(1.0, os.getloadavg()[0] / 2)

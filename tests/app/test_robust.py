@@ -99,7 +99,7 @@ def test_a_reply_of_any_length_arrives_and_garbage_ends_the_worker():
             assert len((await worker.call("text", size=size))["text"]) == size
         for method in ("garbage", "text"):  # the second must not wait for ever
             with pytest.raises(RequestError, match="memory ran out"):
-                await asyncio.wait_for(worker.call(method, size=1), 10)
+                await asyncio.wait_for(worker.call(method, size=1), 100)
         assert not worker.alive
         await worker.kill()
 
@@ -158,14 +158,17 @@ def test_unfinished_uploads_block_nobody(light):
 def test_a_reload_finds_the_file_again_and_a_closed_page_gives_it_back(light):
     async def visitor(browser, app):
         key = (await browser.post("files?name=a.csv", content=b"own")).json()["key"]
+        session = app.state.sessions.by_key[key]
         assert (await browser.post(f"files/{key}/leave")).status_code == 200
+        session.left += 1000  # however busy the machine is, it comes back in time
         back = (await browser.get(f"files/{key}")).json()
         assert back["file"] == {"text": "own", "key": key}
         assert back["status"]["state"] == "open"
         await asyncio.sleep(0.3)
         assert (await browser.get(f"alive?key={key}")).json() == {"open": True}
         await browser.post(f"files/{key}/leave")
-        await asyncio.sleep(0.3)
+        while key in app.state.sessions.by_key:
+            await asyncio.sleep(0.01)
         assert (await browser.get(f"alive?key={key}")).json() == {"open": False}
         assert (await browser.get(f"files/{key}")).status_code == 404
 
@@ -288,9 +291,9 @@ def test_a_closed_terminal_leaves_nothing(tmp_path):
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as server:
         server.stdout.readline()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 100
         while not list(tmp_path.glob("tensorfill-app-*")) and time.monotonic() < end:
             time.sleep(0.02)
         server.send_signal(signal.SIGHUP)
-        server.wait(20)
+        server.wait(100)
     assert not list(tmp_path.glob("tensorfill-app-*"))

@@ -210,24 +210,17 @@ def test_smoothness_given_in_any_unit_is_never_worse_than_the_means():
     assert np.sqrt(np.mean(error**2)) < 1.1
 
 
-def clock(monkeypatch):
-    """A clock that stands still until it is moved: [now]."""
-    now = [1000.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    return now
-
-
 @pytest.mark.parametrize("limit", [30.0, 10.0])
-def test_parts_of_a_blend_share_what_is_left_of_the_time(limit, contest, monkeypatch):
+def test_parts_of_a_blend_share_what_is_left_of_the_time(limit, contest, clock):
     entries = tuple(e for e in contest.ranking() if e.fitted is not None)[:3]
-    now, asked = clock(monkeypatch), []
+    asked = []
 
     class Slow:
         label = "slow"
 
         def fit(self, obs, run):
             asked.append(run.seconds)
-            now[0] += 8.0
+            clock.sleep(8.0)
             return entries[0].fitted
 
     slow = tuple(replace(e, method=Slow()) for e in entries)
@@ -239,14 +232,13 @@ def test_parts_of_a_blend_share_what_is_left_of_the_time(limit, contest, monkeyp
 
 
 @pytest.mark.parametrize("name", ["knn", "gaussian", "smoother"])
-def test_what_has_no_loop_of_a_solver_looks_at_the_clock_too(name, monkeypatch):
+def test_what_has_no_loop_of_a_solver_looks_at_the_clock_too(name, monkeypatch, clock):
     obs = tfl.observe(series()[1])
     facts = compute_facts(obs)
-    now = clock(monkeypatch)
     candidate = next(METHODS[name]().variants(facts))
     assert candidate.fit(obs, Run(0, seconds=5.0)).status.ok
     run = Run(0, seconds=5.0)
-    monkeypatch.setattr(np, "isnan", lambda x, isnan=np.isnan: (now.__setitem__(0, now[0] + 6.0), isnan(x))[1])
+    monkeypatch.setattr(np, "isnan", lambda x, isnan=np.isnan: (clock.sleep(6.0), isnan(x))[1])
     with pytest.raises(OutOfTime):
         candidate.fit(obs, run)
 

@@ -31,7 +31,7 @@ SETTINGS = dict(dims=DIMS, value="n", rank=2, ridge=1.0, smooth={}, max_iter=3)
 def client():
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster, timeout="2s") as found,
+        distributed.Client(cluster, timeout="60s") as found,
     ):
         yield found
 

@@ -401,7 +401,7 @@ def test_threads_serve_again_also_in_a_process_forked_off():
     if child == 0:  # its parent's threads are not there
         in_threads(lambda a, b: seen.append((a, b)), [0, 3, 5])
         os._exit(0 if len(seen) == 6 else 1)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 100
     while time.monotonic() < deadline:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
