@@ -2,6 +2,7 @@
 
 import csv
 import json
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -199,3 +200,38 @@ def test_numbers_as_text_and_dates_of_a_sheet():
     assert gaps
     assert all(isinstance(x, float) for x in gaps)
     assert all(old[2] in (None, new[2]) for old, new in zip(table, found, strict=True))
+
+
+def test_a_mixed_table_as_spreadsheets_in_germany_save_it():
+    """Semicolons, commas in numbers, Windows-1252 and line ends: numbers were text, and ü was an error."""
+    table = holes(people()).replace({"city": {"Rome": "Zürich"}})
+    heights = table["height"].map("{:.1f}".format).str.replace(".", ",").where(table["height"].notna(), "")
+    text = table.assign(height=heights).to_csv(index=False, sep=";", date_format="%Y-%m-%d", lineterminator="\r\n")
+    with open("a.csv", "wb") as file:
+        file.write(b"# measured\r\n" + text.encode("cp1252"))
+    assert run("complete", "a.csv", "-o", "b.csv", "--effort", "quick", "-q") == 0
+    with open("b.csv", "rb") as file:
+        lines = file.read().decode("cp1252").split("\r\n")
+    assert lines[0] == "# measured"
+    out = pd.read_csv(StringIO("\n".join(lines[1:])), sep=";", decimal=",")
+    assert out.notna().all(axis=None)
+    assert np.abs(out["height"] - people()["height"])[table["height"].isna()].mean() < 6
+    assert all(old in ("", new) for old, new in zip(heights, (line.split(";")[0] for line in lines[2:]), strict=False))
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.json", "a.csv.gz"])
+def test_a_mixed_table_of_every_other_format_of_tables(name):
+    table = holes(people()).assign(visits=lambda t: t["visits"].astype("Int64"))
+    if name == "a.json":
+        table = table.assign(seen=table["seen"].dt.strftime("%Y-%m-%d"))
+        table.to_json(name, orient="records")
+    else:
+        getattr(table, {"a.csv.gz": "to_csv"}.get(name, f"to_{name[2:]}"))(name)
+    assert run("complete", name, "-o", f"out_{name}", "--effort", "quick", "-q") == 0
+    if name.endswith(("parquet", "feather")):
+        before, after = (getattr(pd, f"read_{name[2:]}")(x) for x in (name, f"out_{name}"))
+        assert dict(after.dtypes) == dict(before.dtypes)
+    else:
+        after = pd.read_json(f"out_{name}") if name == "a.json" else pd.read_csv(f"out_{name}")
+    assert after.notna().all(axis=None)
+    assert set(after["city"]) == {"Rome", "Oslo", "Bern"}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tensorfill.app.options import Options, arguments
 from tensorfill.io.files import FORMATS
-from tensorfill.io.mixed import OTHER, TEXT, MixedTable
+from tensorfill.io.mixed import MixedTable, table_format
 
 ROWS, COLUMNS = 6, 7  # of the table that are shown
 
@@ -18,11 +17,6 @@ def describe_table(table: MixedTable) -> dict[str, Any]:
     frame = table.frame
     missing = int(frame.isna().sum().sum())
     shown = frame.iloc[:ROWS, :COLUMNS]
-    texts = shown.astype(str).where(shown.notna(), None) if table.texts is None else table.texts.iloc[:ROWS, :COLUMNS]
-    known = shown.notna().to_numpy()
-    cells = [
-        [str(v) if k else None for v, k in zip(*row, strict=True)] for row in zip(texts.to_numpy(), known, strict=True)
-    ]
     return {
         "shape": list(frame.shape),
         "dims": ["row", "column"],
@@ -34,7 +28,7 @@ def describe_table(table: MixedTable) -> dict[str, Any]:
             "corner": "row",
             "rows": [str(k) for k in shown.index],
             "columns": [str(c) for c in shown.columns],
-            "cells": cells,
+            "cells": table.texts(ROWS, COLUMNS),
             "more": [n - k for n, k in zip(frame.shape, shown.shape, strict=True)],
         },
     }
@@ -42,9 +36,9 @@ def describe_table(table: MixedTable) -> dict[str, Any]:
 
 def table_formats(name: str) -> list[dict[str, str]]:
     """The formats that hold such a table, the file's own first."""
-    kinds = {ending: kind for _, kind in FORMATS.items() for ending in kind.endings}
-    endings = dict.fromkeys([Path(name).suffix.lower(), *TEXT, *OTHER])
-    return [{"name": kinds[e].name, "ending": e, "title": kinds[e].title} for e in endings if e in kinds]
+    own = [table_format(name), *(kind for _, kind in FORMATS.items() if table_format(kind.endings[0]))]
+    kinds = dict.fromkeys(kind for kind in own if kind is not None)
+    return [{"name": kind.name, "ending": kind.endings[0], "title": kind.title} for kind in kinds]
 
 
 def table_python(choice: Options, name: str, out: str) -> str:

@@ -12,7 +12,7 @@ from tensorfill.cli.outputs import check_free, tell, write_report
 from tensorfill.data.observations import DataWarning
 from tensorfill.io.atomic import find_overwritten
 from tensorfill.io.formats.output import naming
-from tensorfill.io.mixed import OTHER, TEXT, MixedTable
+from tensorfill.io.mixed import MixedTable, table_format
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import LEVEL
 from tensorfill.result.record import Status
@@ -27,7 +27,7 @@ NUMBERS = (*("mask", "dims", "value", "at", "fold", "time", "max_gap", "horizon"
 
 def table_of(job: Job) -> MixedTable | None:
     """The file as a table with categories or dates to learn from; None for anything else, which is read as numbers."""
-    if Path(job.out).suffix.lower() not in {*TEXT, *OTHER} or any(getattr(job, name) for name in NUMBERS):
+    if table_format(job.out) is None or any(getattr(job, name) for name in NUMBERS):
         return None
     return MixedTable.find(job.source, None if job.missing_value is None else number_or_text(job.missing_value))
 

@@ -32,10 +32,14 @@ class CSV(Table):
     cost = 30.0  # a short text is an object of 50 bytes and more to Python
     delimiter: ClassVar[str] = ","  # of a new table; one that was read keeps its own
 
-    def read(self, request: Request) -> Loaded:
+    def open(self, request: Request) -> tuple[Any, dict[str, Any]]:
         rows, style = read_rows(request.bytes())
-        loaded = read_cells(rows, request, {"style": style}, delimiter=style["delimiter"])
-        notes = (GUESSED,) if style["encoding"] == WINDOWS else ()
+        return rows, {"style": style}
+
+    def read(self, request: Request) -> Loaded:
+        rows, extra = self.open(request)
+        loaded = read_cells(rows, request, extra, delimiter=extra["style"]["delimiter"])
+        notes = (GUESSED,) if extra["style"]["encoding"] == WINDOWS else ()
         return replace(loaded, format=self.name, notes=(*loaded.notes, *notes))
 
     def columns(self, request: Request) -> dict[str, list[str]]:

@@ -36,19 +36,16 @@ class JSON(Table):
     def begins(cls, head: bytes) -> bool:
         return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"[", b"{"))
 
+    def open(self, request: Request) -> tuple[Any, dict[str, Any]]:
+        found = _parse(request.bytes())
+        rows = _rows(found)
+        if rows is None:
+            msg = "it holds an array, and no table of records or columns."
+            raise FileError(msg)
+        return rows, {"records": isinstance(found, list)}
+
     def read(self, request: Request) -> Loaded:
-        data = request.bytes()
-        try:
-            found = json.loads(data)
-            if b"\\ud" in data.lower():  # half of a character, which no file can hold as text
-                json.dumps(found, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            half = ascii(error.object[error.start : error.end])
-            msg = f"its keys and labels must be text; got half a character, {half}. Correct it where it was made."
-            raise FileError(msg) from error
-        except (ValueError, RecursionError) as error:
-            msg = f"it is not valid JSON ({error})."
-            raise FileError(msg) from error
+        found = _parse(request.bytes())
         rows = _rows(found)
         if rows is not None:
             return replace(read_cells(rows, request, {"records": isinstance(found, list)}), format="json")
@@ -83,6 +80,22 @@ class JSON(Table):
             _dump(sink, {name: [row[n] for row in body] for n, name in enumerate(header)})
         else:
             _dump(sink, [dict(zip(header, row, strict=True)) for row in body])
+
+
+def _parse(data: bytes) -> Any:
+    """What JSON says."""
+    try:
+        found = json.loads(data)
+        if b"\\ud" in data.lower():  # half of a character, which no file can hold as text
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start : error.end])
+        msg = f"its keys and labels must be text; got half a character, {half}. Correct it where it was made."
+        raise FileError(msg) from error
+    except (ValueError, RecursionError) as error:
+        msg = f"it is not valid JSON ({error})."
+        raise FileError(msg) from error
+    return found
 
 
 def _dump(sink: IO[bytes], value: Any) -> None:

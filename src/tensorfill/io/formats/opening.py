@@ -135,6 +135,14 @@ def opened(
         yield request, head
 
 
+@contextmanager
+def recognised(path: str | Path, kind: type[Format], request: Request | None = None) -> Iterator[Request]:
+    """The request with the open file, which is of that format."""
+    with opened(path, kind, request) as (ready, head):
+        _check_kind(kind, sniff(head), head, ready)
+        yield ready
+
+
 def _check_kind(kind: type[Format], seen: type[Format] | None, head: bytes, request: Request) -> None:
     """Refuse a file that is not what it says, options that mean nothing for it, and one too large."""
     foreign = kind.magic and not kind.begins(head) and kind.name != "mat"  # MATLAB's version 4 has no start of its own

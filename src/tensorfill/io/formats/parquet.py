@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import IO, Any, Self
@@ -32,6 +33,19 @@ class ArrowSheet:
     """An Arrow table as a `Sheet`: cells have the types of their columns."""
 
     table: Any
+
+    @classmethod
+    def of(cls, frame: Any, schema: Any) -> Self:
+        """A table of pandas, its columns in the types of a schema as far as they can be; as they are if it is None."""
+        import pyarrow as pa
+
+        table = pa.Table.from_pandas(frame)
+        for n, name in enumerate(table.column_names if schema is not None else ()):
+            with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError):
+                table = table.set_column(
+                    n, schema.field(name).with_nullable(True), table[n].cast(schema.field(name).type)
+                )
+        return cls(table)
 
     def take(self, rows: Array, other: Mapping[int, Array]) -> Self:
         """These rows, null for -1; of some columns (by their place) `other` ones."""
@@ -77,15 +91,19 @@ class ArrowTable(Table):
         """Write an Arrow table to an open stream of Arrow's."""
         raise NotImplementedError
 
-    def read(self, request: Request) -> Loaded:
-        long = request.dims is not None or request.value is not None
+    def open(self, request: Request) -> tuple[Any, dict[str, Any]]:
+        long = _is_long(request)
         pa = attempt_import("pyarrow", f"reading {self.name.title()}", "parquet")
         with pa.ipc.open_stream(pa.py_buffer(read_apart(self.name, request, kind=self.name, long=long))) as stream:
             table = stream.read_all()
         if len(table) == 0:
             msg = "it holds no rows."
             raise FileError(msg)
-        return replace(_read_long(table, request) if long else _read_wide(table), format=self.name)
+        return table, {}
+
+    def read(self, request: Request) -> Loaded:
+        table, _ = self.open(request)
+        return replace(_read_long(table, request) if _is_long(request) else _read_wide(table), format=self.name)
 
     def send(self, sink: IO[bytes], sheet: Any, like: Loaded) -> None:
         pa = attempt_import("pyarrow", f"writing {self.name.title()}", "parquet")
@@ -150,6 +168,10 @@ def unpack_table(source: str | bytes, kind: str, long: bool) -> bytes:
     with pa.ipc.new_stream(out, table.schema) as stream:
         stream.write_table(table)
     return out.getvalue().to_pybytes()
+
+
+def _is_long(request: Request) -> bool:
+    return request.dims is not None or request.value is not None
 
 
 def _ask_table(rows: int, columns: int, long: bool) -> None:

@@ -102,6 +102,10 @@ class Table(Format):
     options = frozenset({"value", "missing_value"})
     cells: ClassVar[str]  # what its cells are: "text", "values" or "arrow"
 
+    def open(self, request: Request) -> tuple[Any, dict[str, Any]]:
+        """(all rows, header first, or an Arrow table; what is needed to write the file in the same way)."""
+        raise NotImplementedError
+
     def send(self, sink: IO[bytes], sheet: Any, like: Loaded) -> None:
         """Write a sheet."""
         raise NotImplementedError

@@ -32,9 +32,13 @@ class XLSX(Table):
     def begins(cls, head: bytes) -> bool:
         return super().begins(head) and (b"[Content_Types].xml" in head or b"xl/" in head or b"docProps/" in head)
 
-    def read(self, request: Request) -> Loaded:
+    def open(self, request: Request) -> tuple[Any, dict[str, Any]]:
         extra = read_sheet(request.bytes(), request.variable)
-        return replace(read_cells(extra["cells"], request, extra), format="xlsx")
+        return extra["cells"], extra
+
+    def read(self, request: Request) -> Loaded:
+        rows, extra = self.open(request)
+        return replace(read_cells(rows, request, extra), format="xlsx")
 
     def send(self, sink: IO[bytes], sheet: Sheet, like: Loaded) -> None:
         write_sheet(sink, sheet.values(), like.extra if like.format == "xlsx" else {})
