@@ -19,10 +19,12 @@ from tensorfill.methods.image.field import Field, is_video
 from tensorfill.methods.image.recipe import (
     EVALUATIONS,
     PASSES,
+    SPARE_EVALUATIONS,
     START_EVALUATIONS,
     field_recipe,
     has_colours,
     schedule,
+    start_recipe,
     tensorspace_tv,
 )
 
@@ -57,11 +59,23 @@ def picture():
 
 def test_a_fit_that_stands_alone_takes_longer(picture):
     obs = picture[2]
-    assert schedule(recipe_of(obs, passes=2).solver) == START_EVALUATIONS
+    assert schedule(start_recipe(obs, recipe_of(obs, passes=2)).solver) == START_EVALUATIONS
     assert schedule(recipe_of(obs, passes=0).solver) == EVALUATIONS
     assert schedule(recipe_of(obs, passes=2, noise=3.0).solver) == EVALUATIONS
     thin = Observations.from_dense(np.ones((5, 40, 3)), mask=holes((5, 40, 3)))  # no room for a patch
     assert schedule(recipe_of(thin, passes=2).solver) == EVALUATIONS
+
+
+def test_a_start_is_less_than_a_fit_but_what_is_given_is_kept(picture):
+    obs = picture[2]
+    own = start_recipe(obs, recipe_of(obs, rank=None))
+    assert 2 * own.rank == recipe_of(obs, rank=None).rank
+    given = start_recipe(obs, recipe_of(obs, rank=12, tv=0.5))
+    assert (given.rank, given.tv) == (12, 0.5)
+    spare = obs.subset(np.arange(obs.nnz) < 0.02 * obs.size)
+    assert schedule(start_recipe(spare, recipe_of(spare)).solver) == SPARE_EVALUATIONS
+    alone = recipe_of(obs, solver="lbfgsb")
+    assert start_recipe(obs, alone) is alone
 
 
 def test_effort_is_passes():
@@ -72,7 +86,7 @@ def test_effort_is_passes():
 def test_the_passes_that_ran_are_told(picture, passes):
     done = complete_field(picture[2], recipe_of(picture[2], passes=passes), Run(seed=0), "auto")
     assert done.settings["passes"] == passes
-    assert len(done.history) == 1 + schedule(recipe_of(picture[2], passes=passes).solver) + passes
+    assert len(done.history) == 1 + (START_EVALUATIONS if passes else EVALUATIONS) + passes
 
 
 def test_no_passes_after_a_fit_cut_short(picture):

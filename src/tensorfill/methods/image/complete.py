@@ -75,7 +75,7 @@ def _start(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Com
     """
     began, own = time.monotonic(), start_recipe(obs, recipe)
     done = fit_field(obs, own, run, method)
-    usual = own.solver == default_solver(starts=True) and not own.tv_given
+    usual = recipe.solver == default_solver(starts=True) and "tv" not in own.given
     if not usual or own.tv == 0 or obs.share >= SPARE or not completed(done):
         return done
     rest = replace(run.rest(began), checkpoint=run.section("without tv"))

@@ -10,7 +10,6 @@ from tensorfill.data.facts import CHANNELS, Facts
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.methods.base import METHODS, Method, Run, Unsuited, Variants
 from tensorfill.methods.checks import check_whole
-from tensorfill.methods.defaults import default_rank
 from tensorfill.methods.image.complete import complete_field
 from tensorfill.methods.image.large import complete_large, is_large, many_pixels
 from tensorfill.methods.image.recipe import (
@@ -147,7 +146,7 @@ class Field(Method):
 
     def shorter(self, facts: Facts, seconds: float) -> Method:
         if is_clean(facts) or large(facts):  # it has no rival of its own kind, and passes would only make it better
-            return replace(self, passes=0, steps=START_EVALUATIONS / EVALUATIONS)
+            return replace(self, passes=0, steps=0.25)
         return replace(self, steps=0.5)  # enough to tell which weights are better
 
     def recipe(self, obs: Observations, prior: NumericalPrior) -> FieldRecipe:
@@ -160,7 +159,7 @@ class Field(Method):
             prior_given=isinstance(self.prior, NumericalPrior),
             modes=self.modes,
             smooth=None if self.smooth is None else {obs.mode(n): float(rho) for n, rho in self.smooth.items()},
-            rank=default_rank(obs.nnz, obs.shape, self.modes) if self.rank is None else int(self.rank),
+            rank=self.rank,
             ridge=self.ridge,
             tv=self.tv,
             solver=self.solver,
