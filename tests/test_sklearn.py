@@ -59,34 +59,13 @@ def test_gaps_are_filled_and_known_entries_kept(matrix, fitted):
     assert np.sqrt(np.mean((filled[40:] - X[40:])[new] ** 2)) < 0.1 * X.std()
 
 
-def test_transform_keeps_the_other_factors_bit_for_bit(matrix, fitted):
-    before = [A.copy() for A in fitted.factors_]
-    fitted.transform(matrix[1])
-    for kept, used, A in zip(before, fitted.factors_, fitted._rows.factors[1:], strict=True):
-        np.testing.assert_array_equal(kept, used)
-        np.testing.assert_array_equal(kept, A)
-
-
-def test_what_is_filled_lies_in_the_span_of_the_kept_factors(fitted, matrix):
-    """X of a new sample is its row times the factor of the features: nothing else was fitted to it."""
-    gaps = matrix[1][40:]
-    Z = (gaps - fitted.center_) / fitted.scale_
-    level, scale = fitted._rows._level_and_scale(Z)
-    missing = np.isnan(gaps)
-    expected = (level + scale * (fitted._rows.fit(Z) @ fitted.factors_[0].T)) * fitted.scale_ + fitted.center_
-    np.testing.assert_allclose(fitted.transform(gaps)[missing], expected[missing], rtol=1e-12)
-
-
 def test_rows_of_the_training_data_are_recovered(matrix):
     X, gaps = matrix
     fit = TensorImputer(**QUICK)
     together = fit.fit_transform(gaps)
     np.testing.assert_array_equal(together, fit.transform(gaps))
     gap = np.isnan(gaps)
-    for other in (
-        X,
-        fit.completion_.completed * fit.scale_ + fit.center_,
-    ):  # the second stopped a little early: tests/test_newrows.py is exact
+    for other in (X, fit.completion_.completed * fit.scale_ + fit.center_):
         assert np.sqrt(np.mean((together - other)[gap] ** 2)) < 0.15 * X.std()
 
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -375,44 +374,20 @@ def test_error_against_the_truth(results):
         summary.error_against(done, truth[:2])
 
 
-def test_spread_finds_the_widest(results):
-    done, _ = results["slices"]  # Poisson: the larger, the wider
-    found = summary.spread(done, count=5)
-    missing = ~done.observations.mask
-    assert found.looked_at == missing.sum()
-    assert 0 <= found.coverage <= 1
-    assert not done.observations.mask[tuple(found.where.T)].any()
-    assert done.estimate[tuple(found.where[0])] >= 0.9 * done.estimate[missing].max()
-    assert (np.diff(found.high - found.low) <= 0).all()
-    low, high = summary.interval(done, found.where)
-    np.testing.assert_array_equal((low, high), (found.low, found.high))
+def test_the_widest_intervals_are_those_of_the_completion():
+    T = series()
+    done = tfl.complete(T, method="bayes", rank=2, draws=20, burn=10, chains=1)
+    where, low, high, mean = summary.widest_intervals(done, count=5)
+    assert not done.observations.mask[tuple(where.T)].any()
+    assert (np.diff(high - low) <= 0).all()
+    ends = done.bounds
+    np.testing.assert_array_equal((low, high), [end[tuple(where.T)] for end in ends])
+    assert ((low <= mean) & (mean <= high)).all()
+    assert (high - low)[0] == (ends[1] - ends[0]).max()
 
 
-def test_spread_stays_inside_the_type(results):
-    done, _ = results["picture"]
-    _, high = summary.interval(done, np.argwhere(done.observations.mask))
-    assert high.max() <= 255
-    assert summary.spread(done).mean.max() <= 255
-
-
-def test_intervals_lie_around_an_estimate_refined_after_the_fit(results):
-    done, _ = results["slices"]
-    where = np.argwhere(~done.observations.mask)
-    low, high = summary.interval(done, where)
-    refined = done.with_estimate(done.estimate + 1000.0)
-    np.testing.assert_allclose(summary.interval(refined, where), (low + 1000, high + 1000), rtol=1e-6)
-    found = summary.spread(refined)
-    assert ((found.low <= found.mean) & (found.mean <= found.high)).all()
-
-
-def test_no_spread_where_nothing_is_known_of_it(results):
-    done, _ = results["picture"]
-    assert summary.spread(without_objective(done)) is None
-    flat = tfl.complete(series(), prior="normal", max_iter=5)
-    assert summary.spread(flat) is None
-    whole = SimpleNamespace(**{**flat.__dict__, "observations": tfl.observe(np.ones((3, 60)))})
-    whole.model = flat.model
-    assert summary.spread(whole) is None
+def test_without_intervals_none_is_the_widest(results):
+    assert summary.widest_intervals(results["slices"][0]) is None
 
 
 # --- the card -----------------------------------------------------------------------------------------------------

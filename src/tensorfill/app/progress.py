@@ -17,7 +17,7 @@ from tensorfill.app.timeleft import TimeLeft
 from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.result.record import History
-from tensorfill.show.view import observed_range, picture_axes, to_rgb
+from tensorfill.show.view import picture_axes, to_rgb, value_range
 from tensorfill.typing import Array
 
 EVERY = 0.5  # seconds between two pictures: drawing one takes a tenth of that
@@ -81,7 +81,7 @@ class Progress:
         small = np.array(X[::step, ::step], dtype=np.float64)
         known = self.obs.mask[::step, ::step]
         small[known] = self.obs.dense(fill=0.0)[::step, ::step][known]
-        save_picture(to_rgb(small, observed_range(self.obs)), self.folder / "now.jpg", quality=85)
+        save_picture(to_rgb(small, value_range(self.obs)), self.folder / "now.jpg", quality=85)
         self.pictures += 1
         self.tell(picture=self.pictures)
 

@@ -42,7 +42,7 @@ from tensorfill.result.outputs import LEVEL, write_bars
 from tensorfill.result.record import History, Status
 from tensorfill.show.leaderboard import leaderboard
 from tensorfill.show.summary import quality
-from tensorfill.show.view import observed_range
+from tensorfill.show.view import value_range
 from tensorfill.terminal import BAD_DATA, UserError, noting
 
 
@@ -163,7 +163,7 @@ class Workspace:
         with noting(DataWarning) as more:
             described = describe.describe_file(self.name, loaded, file.sample, file.facts, options)
         if describe.paintable(loaded):
-            rgb = describe.draw_photograph(loaded, observed_range(file.sample))
+            rgb = describe.draw_photograph(loaded, value_range(file.sample))
         else:
             rgb = describe.draw_heat_map(file.obs)
         save_picture(rgb, self.folder / described["given"])

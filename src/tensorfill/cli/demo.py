@@ -67,10 +67,10 @@ class Demo(DemoOptions):
 
             print(json.dumps({**facts(done), "psnr": ratio, "output": self.out, "report": self.report}, indent=2))
         elif not self.quiet:
-            from tensorfill.cli.show import lines_about, summary
+            from tensorfill.cli.show import lines_about, show_summary
 
             lines = [line for line in lines_about(done) if line[0] != "how good"]
             lines += [("how good", f"PSNR {ratio:.2f} dB against the photograph itself"), ("picture", self.out)]
             if self.report is not None:
                 lines.append(("report", self.report))
-            summary(f"A photograph with {self.missing:g} % of its numbers missing", lines, good=done.status.ok)
+            show_summary(f"A photograph with {self.missing:g} % of its numbers missing", lines, good=done.status.ok)

@@ -63,12 +63,12 @@ class List:
 
     def run(self) -> int:
         """Show it; returns the exit code."""
-        from tensorfill.cli.show import listing
+        from tensorfill.cli.show import show_table
 
         if self.what not in list(What):
             names = [str(name) for name in What]
             got = f"{self.what!r}.{did_you_mean(self.what, names)}" if self.what else f"nothing. Try: list {names[0]}"
             msg = f"what to list must be one of {', '.join(names)}; got {got}"
             raise UserError(msg, BAD_USAGE)
-        listing(*rows(What(self.what)))
+        show_table(*rows(What(self.what)))
         return OK

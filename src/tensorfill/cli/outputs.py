@@ -112,12 +112,12 @@ def tell(job: Job, done: Completion, notes: Sequence[str]) -> None:
         for note in notes:
             print(f"tensorfill: {note.rstrip('.')}.", file=sys.stderr)
     else:
-        from tensorfill.cli.show import lines_about, summary
+        from tensorfill.cli.show import lines_about, show_summary
 
         lines = [*lines_about(done), *(("note", note) for note in notes), ("written", _place(job))]
         more = {"error bars": job.error_bars, "report": job.report}
         lines += [(word, path) for word, path in more.items() if path is not None]
-        summary(f"{job.source} → {job.out}", lines, good=done.status.ok)
+        show_summary(f"{job.source} → {job.out}", lines, good=done.status.ok)
 
 
 def _place(job: Job) -> str:

@@ -10,9 +10,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tensorfill.show.convergence import convergence
-from tensorfill.show.leaderboard import leaderboard, not_tried, why
-from tensorfill.show.summary import column_lines, gap_words, model_words, quality, run_words, size_words
+from tensorfill.show import summary
+from tensorfill.show.leaderboard import leaderboard, not_tried
+from tensorfill.show.summary import quality
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -20,21 +20,8 @@ if TYPE_CHECKING:
 
 def lines_about(done: Completion) -> list[tuple[str, str]]:
     """What to say about a run: (word, text)."""
-    obs, draws = done.observations, convergence(done)
-    return [
-        ("status", done.status.sentence.replace("max_iter", "--max-iter")),
-        ("data", size_words(done)),
-        ("known", f"{obs.nnz:,} of {obs.size:,} entries ({obs.share:.1%}); {obs.size - obs.nnz:,} filled in"),
-        ("method", done.method + (f": {words}" if (words := model_words(done)) else "")),
-        *([("why", reason)] if (reason := why(done)) else []),
-        ("run", run_words(done)),
-        *([("draws", draws.words)] if draws is not None else []),
-        *([("note", draws.doubt)] if draws is not None and draws.doubt else []),
-        ("how good", quality(done)),
-        *([("", gap_words(done))] if done.by_gap else []),
-        *([("column", text) for text in column_lines(done)]),
-        *([("tried", text) for text in leaderboard_lines(done)]),
-    ]
+    lines = [(word, text.replace("max_iter", "--max-iter")) for word, text in summary.lines_about(done, quality(done))]
+    return [*lines, *(("tried", text) for text in leaderboard_lines(done))]
 
 
 def leaderboard_lines(done: Completion, most: int = 5) -> list[str]:
@@ -48,7 +35,7 @@ def leaderboard_lines(done: Completion, most: int = 5) -> list[str]:
     return [*lines, f"and {', '.join(rest)}: see --report or --json"] if rest else lines
 
 
-def summary(title: str, lines: Sequence[tuple[str, str]], *, good: bool = True) -> None:
+def show_summary(title: str, lines: Sequence[tuple[str, str]], *, good: bool = True) -> None:
     """One screen on standard output: a panel on a terminal, plain lines otherwise."""
     console = Console()
     if not console.is_terminal:
@@ -65,7 +52,7 @@ def summary(title: str, lines: Sequence[tuple[str, str]], *, good: bool = True) 
     console.print(Panel.fit(grid, title=Text(title, style="bold"), title_align="left", border_style="dim"))
 
 
-def listing(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def show_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table on a terminal; in a pipe one line each, separated by tabs, without a header."""
     console = Console()
     if not console.is_terminal:

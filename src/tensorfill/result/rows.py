@@ -145,6 +145,35 @@ class RowModel:
         return out
 
 
+class LowRankRows(RowModel):
+    """The same for a run whose estimate is of low rank: a new row lies where the rows of the estimate do, and is as far
+    off as known entries are.
+    """
+
+    tree_weight = 0.0
+
+    @cached_property
+    def level(self) -> Array:
+        return self.estimate.mean(axis=0)
+
+    @cached_property
+    def constant(self) -> NDArray[np.bool_]:
+        return np.zeros(self.table.shape[1], dtype=bool)
+
+    @cached_property
+    def scale(self) -> Array:
+        return np.ones(self.table.shape[1])
+
+    @cached_property
+    def normal(self) -> Normal:
+        X = self.estimate - self.level
+        _, s, Vt = np.linalg.svd(X, full_matrices=False)
+        count = min(COMPONENTS, np.count_nonzero(s > 1e-8 * s[0]))
+        noise = np.mean((self.table - self.estimate)[self.known] ** 2)
+        B = (Vt[:count].T * s[:count]) / np.sqrt(len(X))
+        return Normal(B, np.full(len(B), max(noise, 1e-12 * X.var(), np.finfo(float).tiny)))
+
+
 @dataclass(frozen=True, eq=False)
 class Normal:
     """Rows z = B s + noise with s standard normal; `noise` (p,) is its variance, B (p, r)."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 import base64
 import io
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.show import view
-from tensorfill.show.convergence import convergence
+from tensorfill.show import summary, view
 from tensorfill.show.scales import in_own_scales, own_scale_axis
-from tensorfill.show.summary import heading, model_words, objective, run_words, size_words
 
 if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
@@ -84,22 +82,10 @@ def _pixels(rgb: NDArray[np.uint8]) -> str:
 
 def html(done: Completion) -> str:
     """The card."""
-    obs = done.observations
-    rows: list[tuple[str, Any]] = [
-        ("data", f"{size_words(done)}; {obs.nnz:,} of {obs.size:,} known ({obs.share:.1%})"),
-        ("run", run_words(done)),
-    ]
-    if words := model_words(done):
-        rows.insert(1, ("model", words))
-    if ends := objective(done):
-        rows.append(("objective", f"{ends[0]:.6g} → {ends[1]:.6g}"))
-    if (draws := convergence(done)) is not None:
-        rows.append(("draws", f"{draws.words}. {draws.doubt}".strip()))
-    if done.quality:
-        rows.append(("how good", done.quality))
+    rows = [row for row in summary.lines_about(done, done.quality) if row[0] not in ("status", "method", "why")]
     table = "".join(
         f'<tr><td style="opacity:.65;padding:0 10px 0 0;text-align:left;vertical-align:top">{escape(k)}</td>'
-        f'<td style="padding:0;text-align:left">{escape(str(v))}</td></tr>'
+        f'<td style="padding:0;text-align:left">{escape(v)}</td></tr>'
         for k, v in rows
     )
     pictures = "".join(
@@ -109,7 +95,7 @@ def html(done: Completion) -> str:
         for caption, rgb in thumbnails(done)
     )
     return (
-        f'<div style="{STYLE}"><div style="flex:1 1 260px"><div style="font-weight:600">{heading(done)} by '
+        f'<div style="{STYLE}"><div style="flex:1 1 260px"><div style="font-weight:600">{summary.heading(done)} by '
         f'{escape(done.method)}</div><div style="margin:2px 0 6px">{escape(done.status.sentence)}</div>'
         f'<table style="border-collapse:collapse;font-size:12px;background:none">{table}</table></div>'
         f'<div style="display:flex;gap:8px">{pictures}</div></div>'

@@ -68,7 +68,7 @@ def _share(done: Completion) -> str:
 
 def picture(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Figure:
     """Known and completed (and true) as pictures."""
-    sheet, limits = sheets[0], view.value_range(done)
+    sheet, limits = sheets[0], view.value_range(done.observations)
     height, width = sheet.given.shape[:2]
     figure = new_figure(WIDTH, WIDTH / 3 * height / width + 0.32)
     known, filled, third = figure.subplots(1, 3)
@@ -143,7 +143,7 @@ def matrix(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> F
 def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Figure:
     """One column per frame or cut; rows: known, completed, and the truth where it is known."""
     colour = view.kind(done) == "video"
-    scales = [view.value_range(done)] * len(sheets) if colour else view.colour_ranges(sheets)
+    scales = [view.value_range(done.observations)] * len(sheets) if colour else view.colour_ranges(sheets)
     apart = len(set(scales)) > 1
     height, width = sheets[0].given.shape[:2]
     rows = ["known", "completed"] + ([] if truth is None else ["the truth"])

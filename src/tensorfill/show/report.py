@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.io.atomic import refuse_foreign, refuse_obstacle, replacing
-from tensorfill.show import html, plots, summary, view
+from tensorfill.show import html, panels, plots, summary, view
 from tensorfill.show.card import png_uri
 from tensorfill.show.convergence import convergence
 from tensorfill.show.labels import labels_of, words
@@ -94,7 +94,7 @@ def explained(done: Completion, labels: Labels) -> list[tuple[str, ...]]:
         ("About the data", *(_facts(done) if done.facts is not None else [])),
         ("How the run went", *_history(done)),
         ("Factors along each mode", *(_factors(done, labels) if done.factors is not None else [])),
-        ("Least certain entries", *_sure(done, labels)),
+        ("Least certain entries", *_widest(done, labels)),
     ]
     return [part for part in parts if len(part) > 1]
 
@@ -170,13 +170,11 @@ def before_and_after(done: Completion, truth: Array | None, labels: Labels) -> t
 
 def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tuple[NDArray[np.uint8], str]:
     """With the truth, the error of each entry; without it, the filled entries alone."""
-    limits = view.value_range(done)
+    limits = view.value_range(done.observations)
     if truth is None:
         added = np.where(sheet.observed, limits[0], sheet.completed)
         return view.to_rgb(added, limits, np.isnan(added)), "Only the filled entries; known ones are black."
-    from tensorfill.show.panels import cut_of
-
-    error = np.nan_to_num(np.abs(sheet.completed - cut_of(truth, sheet, done)))
+    error = np.nan_to_num(np.abs(sheet.completed - panels.cut_of(truth, sheet, done)))
     rgb, top = html.heat(error.mean(axis=2) if error.ndim == 3 else error)
     return rgb, f"Difference to the truth: black is 0, brightest {top:.3g} or more."
 
@@ -199,50 +197,34 @@ def _factors(done: Completion, labels: Labels) -> list[str]:
     return [html.p(text, "soft"), html.chart(plots.plot_factors, done, labels=labels)]
 
 
-def _sure(done: Completion, labels: Labels) -> list[str]:
-    found = summary.spread(done)
+def _widest(done: Completion, labels: Labels) -> list[str]:
+    found = summary.widest_intervals(done)
     if found is None:
         return []
     dims = done.observations.dims
-    head = "".join(f"<th>{escape(d)}</th>" for d in dims) + "<th>filled in</th><th>90 % of such entries</th>"
+    head = "".join(f"<th>{escape(d)}</th>" for d in dims) + "<th>filled in</th><th>interval</th>"
     rows = ""
-    for where, low, high, mean in zip(found.where, found.low, found.high, found.mean, strict=True):
+    for where, low, high, mean in zip(*found, strict=True):
         cells = "".join(f"<td>{escape(_label(labels, d, int(i)))}</td>" for d, i in zip(dims, where, strict=True))
         rows += f'<tr>{cells}<td class="number">{mean:.4g}</td><td class="number">{low:.4g} to {high:.4g}</td></tr>'
-    widest = f"The widest of {found.looked_at:,} filled entries looked at:"
-    if found.measured:
+    if done.bars is not None:
         text = (
-            f"Error bars: {found.coverage:.0%} of the unknown entries lie within theirs, as measured on known entries "
-            f"that a run of its own did not see. {widest}"
+            f"Error bars: {done.bars.level:.0%} of the unknown entries lie within theirs, as measured on known entries "
         )
-    elif found.drawn:
-        text = (
-            "How far single entries may be off by the posterior: the model's own doubt and the noise of the data. Of "
-            f"the known entries {found.coverage:.0%} lie inside their interval of 90 %. {widest}"
-        )
+        text += "that a run of its own did not see. The widest:"
     else:
-        fits = 0.83 <= found.coverage <= 0.97
-        verdict = "" if fits else " So take the widths as a ranking, not as probabilities."
-        assert done.prior is not None
-        text = (
-            f"How far single entries scatter around the model, as the prior {done.prior.name} has it; the model's own "
-            f"error is not in it (complete with error bars for that). Of the known entries {found.coverage:.0%} lie "
-            f"inside their interval of 90 %.{verdict} {widest}"
-        )
+        text = "Intervals of 90 % by the posterior: the model's own doubt and the noise of the data. The widest:"
     table = f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
-    picture = _sure_picture(done)
-    return [html.p(text), table if picture is None else f'<div class="side">{table}{picture}</div>']
+    return [html.p(text), f'<div class="side">{table}{_map_of_widths(done)}</div>']
 
 
-def _sure_picture(done: Completion) -> str | None:
+def _map_of_widths(done: Completion) -> str:
     """Of a picture, a map of how wide the intervals of the filled entries are."""
     if view.picture_axes(done.observations) is None:
-        return None
-    sheet = view.sheets(done, 1)[0]
-    low, high = summary.interval(done, sheet.coordinates)
-    width = np.where(sheet.observed, 0.0, (high - low).reshape(sheet.given.shape))
-    width = width.mean(axis=2) if width.ndim == 3 else width
-    rgb, top = html.heat(width)
+        return ""
+    low, high = done.bounds
+    width = panels.cut_of(high - low, view.sheets(done, 1)[0], done)
+    rgb, top = html.heat(width.mean(axis=2) if width.ndim == 3 else width)
     return (
         f'<figure class="still"><img{html.crisp(rgb)} alt="interval widths" src="{png_uri(rgb)}">'
         "<figcaption>Width of the "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from tensorfill.data.labels import axis_labels, times
 from tensorfill.data.units import spread_of
 from tensorfill.models.base import MODELS
 from tensorfill.result.answer import draws_of
-from tensorfill.result.intervals import domain
 from tensorfill.result.transformed import Refolded
 from tensorfill.show import view
 from tensorfill.show.convergence import convergence
@@ -27,20 +25,14 @@ Array = NDArray[Any]
 
 ENOUGH = 200_000  # entries for a mean
 FITS = ("low rank", "exact low rank", "field")  # candidates that are one low-rank model, beside those named like one
-INTERVAL = 0.9  # share of entries that intervals of the report hold
-
-
-def _some(done: Completion, most: int = ENOUGH) -> tuple[Array, Array]:
-    """(coordinates, values) of the observations, or of `most` of them, evenly picked."""
-    obs = done.observations
-    pick = slice(None) if obs.nnz <= most else np.linspace(0, obs.nnz - 1, most).astype(np.intp)
-    return obs.indices[pick], obs.values[pick].astype(np.float64)
 
 
 def misfit(done: Completion) -> tuple[float, float]:
     """(root mean square of estimate - value, standard deviation of the values), at the observed entries."""
-    where, t = _some(done)
-    error = np.asarray(done.at(where), dtype=np.float64) - t
+    obs = done.observations
+    pick = slice(None) if obs.nnz <= ENOUGH else np.linspace(0, obs.nnz - 1, ENOUGH).astype(np.intp)
+    t = obs.values[pick].astype(np.float64)
+    error = np.asarray(done.at(obs.indices[pick]), dtype=np.float64) - t
     largest = float(np.abs(error).max(initial=0.0)) or 1.0
     return float(np.sqrt(np.mean((error / largest) ** 2)) * largest), spread_of(t)
 
@@ -52,28 +44,37 @@ def size_words(done: Completion) -> str:
 
 
 def printed(done: Completion) -> str:
-    """What `print(done)` shows: a line each for status, model, why, run, objective, draws and quality."""
+    """What `print(done)` shows."""
     obs = done.observations
+    rows = [row for row in lines_about(done, done.quality) if row[0] not in ("data", "known", "method")]
+    return "\n".join(
+        [
+            f"{heading(done)} by {done.method}: {size_words(done)}, {obs.nnz:,} of {obs.size:,} entries observed "
+            f"({obs.share:.1%})",
+            *(f"  {word:<9} {text}" for word, text in rows),
+        ]
+    )
+
+
+def lines_about(done: Completion, good: str) -> list[tuple[str, str]]:
+    """What to say about a run: (word, text), `good` being what is said of how good it is."""
+    obs, draws, ends = done.observations, convergence(done), objective(done)
     lines = [
-        f"{heading(done)} by {done.method}: {size_words(done)}, {obs.nnz:,} of {obs.size:,} entries observed "
-        f"({obs.share:.1%})",
-        f"  status    {done.status.sentence}",
+        ("status", done.status.sentence),
+        ("data", size_words(done)),
+        ("known", f"{obs.nnz:,} of {obs.size:,} entries ({obs.share:.1%}); {obs.size - obs.nnz:,} filled in"),
+        ("method", done.method),
+        ("model", model_words(done)),
+        ("why", why(done)),
+        ("run", run_words(done)),
+        ("objective", f"{ends[0]:.6g} -> {ends[1]:.6g}" if ends else ""),
+        ("draws", "" if draws is None else draws.words),
+        ("", "" if draws is None else draws.doubt),
+        ("how good", good),
+        ("", gap_words(done) if done.by_gap else ""),
+        *(("", column) for column in column_lines(done)),
     ]
-    if words := model_words(done):
-        lines.append(f"  model     {words}")
-    if reason := why(done):
-        lines.append(f"  why       {reason}")
-    lines.append(f"  run       {run_words(done)}")
-    if ends := objective(done):
-        lines.append(f"  objective {ends[0]:.6g} -> {ends[1]:.6g}")
-    if (draws := convergence(done)) is not None:
-        lines += [f"  draws     {draws.words}", *([f"            {draws.doubt}"] if draws.doubt else [])]
-    if done.quality:
-        lines.append(f"  how good  {done.quality}")
-    if done.by_gap:
-        lines.append(f"            {gap_words(done)}")
-    lines += [f"            {column}" for column in column_lines(done)]
-    return "\n".join(lines)
+    return [(word, text) for word, text in lines if text]
 
 
 def heading(done: Completion) -> str:
@@ -158,7 +159,7 @@ def error_against(done: Completion, truth: ArrayLike) -> tuple[str, float]:
     given = view.truth_of(done, truth)
     observed = done.observations.mask
     if view.picture_axes(done.observations) is not None:
-        return "PSNR in dB", view.psnr(done.full, given, observed, view.value_range(done)[1])
+        return "PSNR in dB", view.psnr(done.full, given, observed, view.value_range(done.observations)[1])
     error = (done.full - given.astype(np.float64))[~observed]
     return "RMSE of filled entries", float(np.sqrt(np.mean(error**2))) if error.size else 0.0
 
@@ -235,98 +236,16 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-# --- where the model is least sure --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """How far single entries may be off: by the error bars of the run, by its draws, or else by its prior.
-
-    Attributes
-    ----------
-    measured : from error bars?
-    drawn : from a posterior?
-    coverage : share of the known entries that lie in their own interval of 90 %; for error bars, their level
-    where, low, high, mean : the filled entries with the widest intervals, widest first: (k, N), (k,), (k,), (k,)
-    looked_at : how many filled entries were compared
+def widest_intervals(done: Completion, count: int = 8) -> tuple[Array, Array, Array, Array] | None:
+    """(coordinates (k, N), low, high, estimate (k,) each) of the filled entries with the widest intervals, the widest
+    first; None for a run without intervals, and where nothing was missing.
     """
-
-    measured: bool
-    drawn: bool
-    coverage: float
-    where: Array
-    low: Array
-    high: Array
-    mean: Array
-    looked_at: int
-
-
-def interval(done: Completion, where: Array) -> tuple[Array, Array]:
-    """The error bars, or else the central 90 % of the posterior or of the prior, at the coordinates (k, N):
-    (low, high), around the estimate and inside what the data's type can hold; not below 0 where no datum is.
-    """
-    ends = domain(done)
-    if done.columns:
-        ends = (ends[0][where[:, 1]], ends[1][where[:, 1]])
-    dtype = view.source_dtype(done.observations)
-    if dtype is not None and dtype.kind in "iu":
-        ends = (np.maximum(ends[0], float(np.iinfo(dtype).min)), np.minimum(ends[1], float(np.iinfo(dtype).max)))
-    if done.bars is not None:
-        low, high = (end[tuple(np.asarray(where).T)] for end in done.bounds)
-    elif (draws := draws_of(done.answer)) is not None:
-        low, high = draws.quantile_at(where, ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
-    else:
-        assert done.prior is not None
-        x, prior = np.asarray(done.model.at(where), dtype=np.float64), done.prior.at(where)
-        # where the estimate was refined after the fit, the model's own mean is elsewhere
-        shift = 0.0 if not done.refined else np.asarray(done.at(where), dtype=np.float64) - prior.mean(x)
-        low, high = (prior.quantile(x, q) + shift for q in ((1 - INTERVAL) / 2, (1 + INTERVAL) / 2))
-    return np.clip(low, *ends).astype(np.float64), np.clip(high, *ends).astype(np.float64)
-
-
-def spread(done: Completion, count: int = 8, most: int = 50_000) -> Spread | None:
-    """Where single entries scatter most; None where that is not known, or nothing was missing."""
-    where = _filled(done, most)
-    if not len(where) or (done.bars is None and not _knows_spread(done)):
+    if (done.bars is None and draws_of(done.answer) is None) or done.observations.mask.all():
         return None
-    low, high = interval(done, where)
-    width = high - low
-    widest = np.argsort(-width, kind="stable")[:count]
-    return Spread(
-        measured=done.bars is not None,
-        drawn=done.bars is None and draws_of(done.answer) is not None,
-        coverage=_coverage(done, most) if done.bars is None else done.bars.level,
-        where=where[widest],
-        low=low[widest],
-        high=high[widest],
-        mean=np.asarray(cast_like(done.at(where[widest]), view.data_dtype(done.observations)), dtype=np.float64),
-        looked_at=len(where),
-    )
-
-
-def _knows_spread(done: Completion) -> bool:
-    """Does the answer itself say how far single entries scatter, by draws or by a prior with a scale of its own?"""
-    if draws_of(done.answer) is not None:
-        return True
-    prior = None if done.factors is None else done.prior
-    return prior is not None and not prior.location and prior.has("quantile")
-
-
-def _coverage(done: Completion, most: int) -> float:
-    """Share of the known entries inside their own interval."""
-    known, t = _some(done, most)
-    low, high = interval(done, known)
-    return float(np.mean((t >= low) & (t <= high)))
-
-
-def _filled(done: Completion, most: int) -> Array:
-    """Coordinates of missing entries, (k, N): all, or about `most` drawn at random."""
-    obs = done.observations
-    if obs.size <= 8 * most:
-        where = np.argwhere(~obs.mask)
-        return where if len(where) <= most else where[np.linspace(0, len(where) - 1, most).astype(np.intp)]
-    rng = np.random.default_rng(0)
-    drawn = np.stack([rng.integers(n, size=most) for n in obs.shape], axis=1)
-    from tensorfill.data.coordinates import match_rows
-
-    return drawn[match_rows(obs.indices, drawn, obs.shape) < 0]
+    low, high = done.bounds
+    width = np.where(done.observations.mask | np.isnan(high - low), -1.0, high - low)
+    flat = np.argsort(-width, axis=None, kind="stable")[:count]
+    where = np.stack(np.unravel_index(flat[width.flat[flat] >= 0], width.shape), axis=1)
+    at = tuple(where.T)
+    mean = cast_like(done.at(where), view.data_dtype(done.observations)).astype(np.float64)
+    return where, low[at], high[at], mean

@@ -126,13 +126,8 @@ def kind(done: Completion) -> str:
     return "lines" if min(obs.shape) <= FEW_SERIES and max(obs.shape) >= 3 * min(obs.shape) else "matrix"
 
 
-def value_range(done: Completion) -> tuple[float, float]:
+def value_range(obs: Observations) -> tuple[float, float]:
     """(lowest, highest) of the data: 0..255 for 8-bit pictures."""
-    return observed_range(done.observations)
-
-
-def observed_range(obs: Observations) -> tuple[float, float]:
-    """The same, of the observations."""
     low, high = float(obs.values.min()), float(obs.values.max())
     if picture_axes(obs) is not None:
         dtype = source_dtype(obs)
@@ -274,7 +269,7 @@ def before_and_after(done: Completion) -> tuple[NDArray[np.uint8], NDArray[np.ui
     if kind(done) not in ("picture", "video"):
         return None
     sheet = sheets(done, 1)[0]
-    limits = value_range(done)
+    limits = value_range(done.observations)
     after = to_rgb(sheet.completed, limits, np.isnan(sheet.completed))
     return to_rgb(sheet.given, limits, ~sheet.observed), after, sheet
 

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from tensorfill.api import complete
 from tensorfill.data.observations import DataWarning, Observations
-from tensorfill.methods.lowrank.new_rows import Rows
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting
 from tensorfill.result.intervals import ends
+from tensorfill.result.rows import LowRankRows
 from tensorfill.sklearn.tables import as_table, draw_gaps, feature_means, hide, is_nan, seed_of
 from tensorfill.sklearn.units import choose_units, smooth_weights
 from tensorfill.transforms.magnitude import power_of
@@ -46,9 +46,9 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Of a matrix, where no model is asked for (`prior`, `rank`, `smooth`, `ridge`, `shape`), `fit` completes the training
     data by a contest of methods, and `transform` fills rows, new or old, by what it found; see `Completion.extend`.
 
-    Otherwise `fit` learns the factors of the other modes; `transform` keeps these as they are and finds for each sample
-    its own row of the first factor under the same prior and penalties. Either way samples have no order, the answer for
-    one does not depend on those beside it, and known entries come back unchanged.
+    Otherwise `fit` learns a low-rank model, and `transform` finds for each sample what lies nearest to its known
+    entries among all that the model can be. Either way samples have no order, the answer for one does not depend on
+    those beside it, and known entries come back unchanged.
 
     Columns may have units of their own: where `prior` is not given or is "normal", each real-valued column of a matrix
     is centred, and scaled if they spread very differently, for the fit; the answer is in its unit again. Counts of one
@@ -165,7 +165,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
         self.factors_ = list(self.completion_.model.by_mode[1:])
         self.n_iter_ = max(1, self.completion_.iterations)
-        self._rows: Rows | None = Rows(self.completion_)
+        self._rows = LowRankRows.of(self.completion_)
         return self
 
     def transform(self, X: Any) -> Array:
@@ -201,20 +201,17 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     # --- parts ----------------------------------------------------------------------------------------------------
 
     def _fill(self, T: Array, *, draw: bool = False) -> Array:
-        """T (k, ...) with NaN filled; samples without gaps cost nothing."""
-        missing = np.isnan(T)
-        if self._rows is None:
-            return self._fill_rows(T, missing, draw=draw)
-        if not missing.all():
-            # before samples without gaps are left out, so that errors name samples by their numbers in T
-            self._rows.check((T - self.center_) / self.scale_)
-        gaps = missing.reshape(len(T), -1).any(axis=1)
-        out = np.array(T)
-        if gaps.any():
-            Z = (T[gaps] - self.center_) / self.scale_
-            estimate = self._rows.estimate(self._rows.fit(Z), Z)
-            out[missing] = (estimate * self.scale_ + self.center_)[missing[gaps]]
-        return out
+        """T (k, ...) with NaN filled by the model of rows; features that it does not know by their mean."""
+        done, missing = self.completion_, np.isnan(T)
+        Z = np.asarray((T - self.center_) / self.scale_, dtype=np.float64)
+        X = self._rows.fill(Z.reshape(len(Z), -1)).reshape(T.shape)
+        if draw:
+            error = {c.name: c.error for c in done.by_column if c.entries}
+            spread = np.array([error.get(f"x{n}", 1.0) for n in range(T.shape[1])]) * self._rows.scale
+            X = X + np.random.default_rng(self._seed).normal(size=X.shape) * np.where(self._rows.constant, 0, spread)
+        X = np.clip(X, *ends(done)) * self.scale_ + self.center_
+        X = np.where(np.isnan(X), np.where(self._empty.reshape(T.shape[1:]), 0.0, self.means_), X)
+        return np.where(missing, X, T).astype(T.dtype)
 
     def _tensor(self, X: Any, *, fitting: bool) -> tuple[Array, tuple[int, ...]]:
         """X, checked, as (samples, *sample_shape_), and the shape it came in."""
@@ -242,10 +239,10 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return T.ndim == 2 and T.shape[1] > 1 and all(setting is None for setting in asked)
 
     def _fit_contest(self, T: Array) -> TensorImputer:
-        self._rows = None
         self.center_, self.scale_ = np.zeros(T.shape[1:], T.dtype), np.ones(T.shape[1:], T.dtype)
         frame = pd.DataFrame(T.astype(np.float64), columns=[f"x{n}" for n in range(T.shape[1])])
         self.completion_ = self._complete(frame)
+        self._rows = self.completion_.row_model
         return self
 
     def _complete(self, frame: Any) -> Any:
@@ -255,20 +252,6 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             done = complete(frame, effort=self.effort, seed=self._seed, max_iter=self.max_iter)
         self.n_iter_ = max(1, done.iterations)
         return done
-
-    def _fill_rows(self, T: Array, missing: Array, *, draw: bool) -> Array:
-        """T (k, p) by the model of rows; features that it does not know by their mean."""
-        done = self.completion_
-        X = done.row_model.fill(T.astype(np.float64))
-        if draw:
-            error = {c.name: c.error for c in done.by_column if c.entries}
-            spread = np.array([error.get(f"x{n}", 1.0) for n in range(T.shape[1])]) * done.row_model.scale
-            X = X + np.random.default_rng(self._seed).normal(size=X.shape) * np.where(
-                done.row_model.constant, 0, spread
-            )
-        X = np.clip(X, *ends(done))
-        X = np.where(np.isnan(X), np.where(self._empty, 0.0, self.means_), X)
-        return np.where(missing, X, T).astype(T.dtype)
 
     def _look_for_gaps(self, T: Array) -> None:
         """Which features have gaps, and which have no value at all, (features,)."""
@@ -299,7 +282,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _fit_mixed(self, X: Any) -> TensorImputer:
         validate_data(self, X, reset=True, skip_check_array=True)
-        self._seed, self._rows, self._power = seed_of(self.random_state), None, 0
+        self._seed, self._power = seed_of(self.random_state), 0
         frame = self._mixed(X)
         missing = frame.isna().to_numpy()
         self._gappy, self._empty = missing.any(axis=0), missing.all(axis=0)
