@@ -51,10 +51,9 @@ def seeds(folder: Path) -> dict[str, Path]:
 
 
 def deep_png(path: Path) -> None:
-    import png
+    from PIL import Image
 
-    with open(path, "wb") as file:
-        png.Writer(8, 9, greyscale=False, bitdepth=16).write(file, PICTURE.astype(np.uint16).reshape(9, -1) * 200)
+    Image.fromarray(PICTURE[..., 0].astype(np.uint16) * 200).save(path)
 
 
 def palette(path: Path) -> None:
@@ -164,22 +163,6 @@ def long_text(path: Path) -> None:
     path.write_text("site,hour,v\n" + "".join(f"{a},2024-01-0{b + 1},{v}\n" for a, b, v in LONG))
 
 
-def scan(path: Path) -> None:
-    from pydicom.dataset import Dataset, FileMetaDataset
-    from pydicom.uid import CTImageStorage, ExplicitVRLittleEndian
-
-    part = Dataset()
-    part.file_meta = FileMetaDataset()
-    part.file_meta.TransferSyntaxUID = ExplicitVRLittleEndian
-    part.SOPClassUID = part.file_meta.MediaStorageSOPClassUID = CTImageStorage
-    part.SOPInstanceUID = part.file_meta.MediaStorageSOPInstanceUID = part.SeriesInstanceUID = "1.2.3"
-    part.InstanceNumber, part.PixelPaddingValue = 1, 0
-    part.Rows, part.Columns, part.SamplesPerPixel, part.PhotometricInterpretation = 9, 8, 1, "MONOCHROME2"
-    part.BitsAllocated, part.BitsStored, part.HighBit, part.PixelRepresentation = 16, 12, 11, 0
-    part.PixelData = PICTURE[..., 0].astype(np.uint16).tobytes()
-    part.save_as(path, enforce_file_format=True)
-
-
 def gzipped(text: bytes) -> Callable[[Path], None]:
     def make(path: Path) -> None:
         path.write_bytes(gzip.compress(text, mtime=0))
@@ -212,7 +195,6 @@ OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "parquet, long": (".parquet", rows),
     "feather, categories": (".feather", arrow),
     "zarr, version 3": (".zarr", third_zarr),
-    "dicom, scan": (".dcm", scan),
     "csv, long": (".csv", long_text),
     "csv, gzipped": (".csv.gz", gzipped(b"a,b,c\n" + b"1.5,2,\n" * 9)),
     "tns, gzipped": (".tns.gz", gzipped(LINES)),

@@ -326,7 +326,7 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
     "a directory": (
         ("folder", *OUT),
         1,
-        "cannot read folder: it is a directory, and neither a Zarr store nor a DICOM series.",
+        "cannot read folder: it is a directory, and no Zarr store.",
     ),
     "an empty file": (("empty.png", *OUT), 1, "cannot read empty.png: it is empty."),
     "another kind of file": (("text.png", *OUT), 1, "cannot read text.png: it is not a PNG picture."),

@@ -5,13 +5,10 @@ import zlib
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image, ImageCms, ImageOps
 
 import tensorfill as tfl
 from tensorfill.io.files import FileError, read, read_mask, write
-from tensorfill.io.formats import png16
 
 RNG = np.random.default_rng(3)
 
@@ -222,104 +219,19 @@ def chunk(kind, body):
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
-def png(pixels, lines, *, interlace=0, extra=b""):
-    """A 16-bit PNG around filtered lines."""
-    height, width, channels = pixels.shape
-    colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
-    head = struct.pack(">IIBBBBB", width, height, 16, colour, 0, 0, interlace)
-    packed = zlib.compress(bytes(lines))
-    half = len(packed) // 2  # in two pieces, as encoders do
-    body = chunk(b"IDAT", packed[:half]) + chunk(b"IDAT", packed[half:])
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + extra + body + chunk(b"IEND", b"")
-
-
-def filtered(pixels, kinds):
-    """Row filters of the PNG specification, byte by byte."""
-    height, _, channels = pixels.shape
-    step = 2 * channels
-    rows = [bytes(step) + pixels[y].astype(">u2").tobytes() for y in range(height)]
-    before, out = bytes(len(rows[0])), bytearray()
-    for row, kind in zip(rows, kinds, strict=True):
-        out.append(kind)
-        for k in range(step, len(row)):
-            a, b, c = row[k - step], before[k], before[k - step]
-            p = a + b - c
-            nearest = min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-            out.append((row[k] - (0, a, b, (a + b) // 2, nearest)[kind]) % 256)
-        before = row
-    return out
-
-
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_png16_reads_all_filters(channels):
-    pixels = words16(10, 7, channels)
-    kinds = [0, 1, 2, 3, 4, 4, 3, 2, 1, 0]
-    values, alpha, _ = png16.decode(png(pixels, filtered(pixels, kinds)))
-    colour = pixels[..., :-1] if channels in (2, 4) else pixels
-    np.testing.assert_array_equal(values, colour[..., 0] if colour.shape[-1] == 1 else colour)
-    if channels in (2, 4):
-        np.testing.assert_array_equal(alpha, pixels[..., -1])
-    else:
-        assert alpha is None
-
-
-@pytest.mark.parametrize("shape", [(11, 13, 3), (1, 1, 3), (3, 2, 1)])
-def test_png16_reads_interlaced(shape):
-    pixels, lines = words16(*shape), bytearray()
-    for y, x, down, right in [
-        (0, 0, 8, 8),
-        (0, 4, 8, 8),
-        (4, 0, 8, 4),
-        (0, 2, 4, 4),
-        (2, 0, 4, 2),
-        (0, 1, 2, 2),
-        (1, 0, 2, 1),
-    ]:
-        part = pixels[y::down, x::right]
-        if part.size:
-            lines += filtered(part, [4] * len(part))
-    values, _, _ = png16.decode(png(pixels, lines, interlace=1))
-    np.testing.assert_array_equal(values, pixels[..., 0] if shape[2] == 1 else pixels)
-
-
-def test_png16_reads_what_pillow_writes(tmp_path):
-    smooth = (np.add.outer(np.arange(40), np.arange(50)) * 700).astype(np.uint16)  # so that it uses several filters
-    Image.fromarray(smooth).save(tmp_path / "a.png")
-    np.testing.assert_array_equal(read(tmp_path / "a.png").values, smooth)
-
-
-@pytest.mark.parametrize("channels", [3, 4])
-def test_pillow_reads_what_png16_writes(channels, tmp_path):
-    smooth = (np.add.outer(np.arange(40), np.arange(50))[..., None] * np.array([700, 50, 3, 90])).astype(np.uint16)
-    (tmp_path / "a.png").write_bytes(png16.encode(smooth[..., :channels], []))
-    with Image.open(tmp_path / "a.png") as found:
-        np.testing.assert_array_equal(np.array(found), smooth[..., :channels] >> 8)  # Pillow keeps the upper byte
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 4), st.integers(0, 2**31))
-def test_png16_round_trip(height, width, channels, seed):
-    rng = np.random.default_rng(seed)
-    pixels = (rng.integers(0, 65536, (height, width, channels)) // rng.choice([1, 300])).astype(np.uint16)
-    values, alpha, _ = png16.decode(png16.encode(pixels, []))
-    planes = values if values.ndim == 3 else values[..., None]
-    joined = planes if alpha is None else np.concatenate([planes, alpha[..., None]], axis=2)
-    np.testing.assert_array_equal(joined, pixels)
-
-
-def test_png16_keeps_notes_and_colour_key(tmp_path):
-    pixels = words16(6, 7, 3)
-    key = pixels[2, 3]
-    extra = chunk(b"gAMA", struct.pack(">I", 45455)) + chunk(b"tRNS", key.astype(">u2").tobytes())
-    (tmp_path / "a.png").write_bytes(png(pixels, filtered(pixels, [4] * 6), extra=extra))
-    loaded = read(tmp_path / "a.png")
-    assert loaded.dtype == np.uint16
-    assert loaded.extra["alpha"][2, 3] == 0
-    assert np.count_nonzero(loaded.extra["alpha"] == 0) == 1
-    write(tmp_path / "b.png", loaded.values, loaded)
-    again = read(tmp_path / "b.png")
-    np.testing.assert_array_equal(again.extra["alpha"], loaded.extra["alpha"])
-    assert (b"gAMA", struct.pack(">I", 45455)) in again.extra["chunks"]
+@pytest.mark.parametrize(("colour", "channels", "more"), [(0, 1, chunk(b"tRNS", b"\0\1")), (2, 3, b""), (6, 4, b"")])
+def test_colours_of_16_bits_are_refused_in_png(colour, channels, more, tmp_path):
+    """Pillow reads the upper 8 bits alone, and does not say so."""
+    lines = b"".join(b"\0" + words16(9, channels).tobytes() for _ in range(6))
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 9, 6, 16, colour, 0, 0, 0))
+    body = head + more + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + body)
+    with pytest.raises(FileError, match="have 16 bits, of which 8 would be lost; save it as TIFF"):
+        read(tmp_path / "a.png")
+    np.save(tmp_path / "a.npy", words16(6, 9, 3))
+    loaded = read(tmp_path / "a.npy")
+    with pytest.raises(FileError, match="16 bits per sample in grey pictures only"):
+        write(tmp_path / "b.png", loaded.values, loaded)
 
 
 # --- videos -------------------------------------------------------------------------------------------------------

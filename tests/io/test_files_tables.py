@@ -232,11 +232,16 @@ def test_wide_form_with_a_byte_order_mark(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "note"),
     [
-        ("1T00 1T01 1T02 1T05 1T06", "time: 1 of 4 steps is longer than the usual 1 h; absent rows are not filled."),
-        ("1 2 3 5 6 9 10 11", "time: 2 of 7 steps are longer than the usual 1 d; absent rows are not filled."),
+        (
+            "1T00 1T01 1T02 1T05 1T06",
+            "time: 2 steps, 2024-03-01 03:00:00 and others, have no row; absent rows are not filled.",
+        ),
+        (
+            "1 2 3 5 6 9 10 11",
+            "time: 3 steps, 2024-03-04 00:00:00 and others, have no row; absent rows are not filled.",
+        ),
         ("1 2 3 4 5", None),
         ("1T00:00 1T00:15 1T00:30 1T01:10 1T01:25", None),  # not a whole number of steps: an uneven series
-        ("1 2 4 6 9", None),  # no step is usual
         ("1 3 2 4 5", None),
     ],
 )
@@ -244,7 +249,7 @@ def test_moments_that_are_absent_are_told(labels, note, tmp_path):
     moments = [f"2024-03-{label.partition('T')[0]:0>2}{label.lstrip('0123456789')}" for label in labels.split()]
     text = "time,a,b\n" + "".join(f"{m},{k % 3},{'' if k == 1 else k * k % 5}\n" for k, m in enumerate(moments))
     loaded, _ = csv_round_trip(tmp_path, text)
-    more = " Add them (empty) to have them filled."
+    more = " and others, have no row; absent rows are not filled. Add them (empty) to have them filled."
     assert loaded.notes == (() if note is None else (note + more,))
     if note is not None:
         long = "site,time,count\n" + "".join(f"a,{m},1\nb,{m},2\n" for m in moments)
@@ -255,7 +260,7 @@ def test_moments_that_are_absent_are_told(labels, note, tmp_path):
 def test_moments_of_other_kinds():
     days = np.array([1, 2, 3, 7, 8]).astype("datetime64[D]")
     for labels in (list(days), list(days.astype("datetime64[ns]")), days.tolist(), [f"{d}T00:00Z" for d in days]):
-        assert step_note("t", labels).startswith("t: 1 of 4 steps is longer than the usual 1 d;")
+        assert step_note("t", labels).startswith("t: 3 steps, 1970-01-05 00:00:00 and others, have no row;")
     for labels in (["20240301", "20240302", "20240303", "20240305"], [1, 2, 3, 5], ["a", "b", "c", "d"]):
         assert step_note("t", labels) is None
 

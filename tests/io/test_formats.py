@@ -221,26 +221,6 @@ def test_unknown_endings_are_named_as_such(tmp_path):
 # --- medical ------------------------------------------------------------------------------------------------------
 
 
-def test_padding_of_dicom_is_missing_and_it_is_read_only(tmp_path):
-    pydicom = pytest.importorskip("pydicom")
-    from test_files import SLICES, make_dicom
-
-    make_dicom(tmp_path / "series")
-    for path in (tmp_path / "series").iterdir():
-        part = pydicom.dcmread(path)
-        part.add_new(0x00280120, "US", int(SLICES[0, 0, 0]))  # PixelPaddingValue
-        part.save_as(path)
-    loaded = read(tmp_path / "series")
-    assert loaded.dims == ("slice", "row", "column")
-    np.testing.assert_array_equal(loaded.observed(), SLICES[0, 0, 0] != SLICES)
-    with pytest.raises(FileError, match=r"a DICOM picture is read only; write \.nii, \.npy or \.tif instead"):
-        write(tmp_path / "out", loaded.values, loaded)
-    assert not (tmp_path / "out").exists()
-    assert read(next((tmp_path / "series").iterdir())).shape == (6, 7)
-    write(tmp_path / "out.nii", np.where(loaded.observed(), loaded.values, 77), loaded)
-    np.testing.assert_array_equal(read(tmp_path / "out.nii").values[loaded.observed()], SLICES[loaded.observed()])
-
-
 def test_a_volume_may_be_packed_and_scaled(tmp_path):
     nibabel = pytest.importorskip("nibabel")
     stored = RNG.integers(-9, 9, (4, 5, 3)).astype(np.int16)

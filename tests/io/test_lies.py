@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import os
-import struct
 import tracemalloc
 import zipfile
 import zlib
@@ -23,14 +22,6 @@ from tensorfill.methods import METHODS
 
 ZEROS = np.zeros((300, 100, 100))  # 24 MB
 LIMIT = "9MB"
-
-
-def png16(path):
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", 30_000, 30_000, 16, 2, 0, 0, 0))
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", zlib.compress(bytes(99))) + chunk(b"IEND", b""))
 
 
 def png8(path):
@@ -124,23 +115,10 @@ def arrow(path):
     own.write_feather(pa.table({"a": labels, "b": np.zeros(200)}), path, compression="zstd")
 
 
-def deflated(path):
-    pydicom = pytest.importorskip("pydicom")
-    from attack.seeds import scan
-
-    scan(path)
-    part = pydicom.dcmread(path)
-    part.file_meta.TransferSyntaxUID = pydicom.uid.DeflatedExplicitVRLittleEndian
-    part.PixelData = bytes(20_000_000)
-    part.save_as(path)
-
-
 BOMBS = {
     "categories.parquet": categories,
     "text.parquet": text,
     "categories.feather": arrow,
-    "deflated.dcm": deflated,
-    "png16.png": png16,
     "png8.png": png8,
     "a.gif": gif,
     "a.npz": npz,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tensorfill.io.files import number_or_text
 from tensorfill.registry import Settings, did_you_mean
 from tensorfill.result.outputs import LEVEL
 
@@ -105,14 +106,6 @@ def in_page_words(sentence: str) -> str:
     for pattern, words in PAGE_WORDS:
         sentence = re.sub(pattern, words, sentence)
     return sentence
-
-
-def number_or_text(given: float | str | None) -> float | str | None:
-    """A number where it is one: blank cells may be marked by a text, too."""
-    try:
-        return None if given is None else float(given)
-    except ValueError:
-        return given
 
 
 def list_choices() -> dict[str, list[tuple[str, str]]]:

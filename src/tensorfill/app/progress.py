@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.app.timeleft import TimeLeft
+from tensorfill.auto.contest import BUDGET, usual_budget
+from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.result.record import History
@@ -24,13 +25,21 @@ EVERY = 0.5  # seconds between two pictures: drawing one takes a tenth of that
 SIDE = 720  # pixels of a picture on the page
 BEAT = 0.5  # seconds between two messages in any case
 QUIET = 0.1  # seconds between two messages
+EVIDENCE = 0.15  # share of the budget of a contest before the time left is told
+TOLD = 0.6  # share of the run after which it is not: a small error of the whole is a large one of the rest
+FINAL_FITS = 1.3  # a contest with the fits that follow it, in times of the contest
 
 
 class Progress:
-    """A callback for `complete` that tells the page; as a context it also tells the time left while a fit is silent."""
+    """A callback for `complete` that tells the page; as a context it also tells the time left while a fit is silent.
 
-    def __init__(self, send: Callable[..., None], obs: Observations, folder: Path, left: TimeLeft) -> None:
-        self.send, self.obs, self.folder, self.left = send, obs, folder, left
+    The time left follows from the share of the budget that a contest has used up, which grows evenly with time. Of
+    several contests (error bars take two) nothing is told.
+    """
+
+    def __init__(self, send: Callable[..., None], obs: Observations, folder: Path, contests: int = 1) -> None:
+        self.send, self.obs, self.folder, self.contests = send, obs, folder, contests
+        self.began, self.total = time.monotonic(), math.nan
         self.axes = picture_axes(obs)
         self.fits, self.pictures = 0, 0
         self.tries: list[dict[str, Any]] = []
@@ -67,13 +76,14 @@ class Progress:
         if math.isfinite(error):
             self.tries.append({"name": name, "error": round(error, 5)})
             self.tries.sort(key=lambda row: row["error"])
-        self.left.tried(share)
+        if share >= EVIDENCE and self.contests == 1:
+            self.total = FINAL_FITS * (time.monotonic() - self.began) / share
         self.tell(tries=self.tries[:8], tried=len(self.tries), contest=round(share, 3))
 
     def tell(self, **news: Any) -> None:
-        total, left = self.left.seconds()
-        news |= {} if total is None else {"expected": round(total, 1)}
-        self.send("progress", left=None if left is None else round(left, 1), **news)
+        passed = time.monotonic() - self.began
+        news |= {} if math.isnan(self.total) else {"expected": round(self.total, 1)}
+        self.send("progress", left=round(self.total - passed, 1) if passed < TOLD * self.total else None, **news)
 
     def draw(self, X: Array) -> None:
         """The picture as it is now, known pixels as they are."""
@@ -84,6 +94,11 @@ class Progress:
         save_picture(to_rgb(small, value_range(self.obs)), self.folder / "now.jpg", quality=85)
         self.pictures += 1
         self.tell(picture=self.pictures)
+
+
+def rough_seconds(facts: Facts, effort: str) -> float:
+    """About how long a run takes, for the pace of the bar before there is evidence."""
+    return max(1.0, BUDGET.get(effort, 1.0) * usual_budget(facts.observed))
 
 
 def current(state: Any, shape: tuple[int, ...]) -> Array | None:

@@ -19,8 +19,7 @@ from tensorfill.app.formats import list_formats
 from tensorfill.app.mixedtable import describe_table, table_formats, table_python
 from tensorfill.app.openfile import OpenFile
 from tensorfill.app.options import Options, bars_name, command, in_page_words, python, stem
-from tensorfill.app.progress import Progress, save_picture
-from tensorfill.app.timeleft import TimeLeft, plan_seconds, rough_seconds
+from tensorfill.app.progress import Progress, rough_seconds, save_picture
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
 from tensorfill.io.files import (
     FORMATS,
@@ -198,23 +197,16 @@ class Workspace:
             raise UserError(msg, BAD_DATA)
         self.options, self.plan, self.table, self.done = options, plan, table, None
         self._note(more)
-        planned = self._plan_seconds()
-        expected = rough_seconds(file.facts, options.effort) if planned is None else planned
-        return {"expected": round(expected, 1)}
+        return {"expected": round(rough_seconds(file.facts, options.effort), 1)}
 
     def _note(self, notes: list[str]) -> None:
         self.notes = list(dict.fromkeys([*self.notes, *notes]))
 
-    def _plan_seconds(self) -> float | None:
-        """Seconds of the one fit of a picture; error bars take a second run."""
-        planned = plan_seconds(self._open().facts, self.options.effort) if self.options.method == "auto" else None
-        return None if planned is None else planned * (2 if self.options.error_bars else 1)
-
     def fit(self) -> None:
         """Do the run; a stop leaves the best so far."""
         assert self.plan is not None
-        left = TimeLeft(self._plan_seconds(), runs=2 if self.options.error_bars else 1)
-        progress = Progress(self.send, self.plan.obs, self.folder, left)
+        contests = 2 if self.options.error_bars else 1
+        progress = Progress(self.send, self.plan.obs, self.folder, contests)
         with noting(DataWarning) as more, progress:
             settings = self.options.fitting | self.plan.settings
             data = self.plan.given if self.table is None else self.table.frame

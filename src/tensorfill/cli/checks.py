@@ -52,14 +52,6 @@ def mode_and_weight(text: str) -> tuple[int | str, float]:
     return (int(name) if name.lstrip("-").isdigit() else name), weight
 
 
-def number_or_text(text: str) -> float | str:
-    """What --missing-value means: a number, or a text that stands for missing in a table."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
 def prior_of(text: str, obs: Observations | None = None) -> NumericalPrior | str:
     """`poisson`, `binomial(4)` or `student-t(nu=3)`; numbers that are not given are left to the data, once there."""
     name, _, rest = text.partition("(")

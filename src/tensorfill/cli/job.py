@@ -18,19 +18,27 @@ from tensorfill.cli.checks import (
     check_numbers,
     coordinates,
     mode_and_weight,
-    number_or_text,
     prior_of,
 )
 from tensorfill.cli.options import CompleteOptions
 from tensorfill.cli.outputs import check_beside, check_outputs, tell, write_report
 from tensorfill.cli.progress import Progress, plan_iterations
-from tensorfill.data.fold import suggestion
 from tensorfill.data.memory import limit_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import sentinels, warn_of_sentinels
 from tensorfill.io.atomic import find_overwritten
 from tensorfill.io.checkpoint import CheckpointWarning
-from tensorfill.io.files import FileWarning, Loaded, format_of, long_columns, read, read_list, read_mask, write
+from tensorfill.io.files import (
+    FileWarning,
+    Loaded,
+    format_of,
+    long_columns,
+    number_or_text,
+    read,
+    read_list,
+    read_mask,
+    write,
+)
 from tensorfill.io.formats.opening import choose_out
 from tensorfill.io.formats.output import naming
 from tensorfill.io.timeplan import parse_fold, plan_time
@@ -95,8 +103,7 @@ class Job(CompleteOptions):
             self.save_run(done)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
-            helps = "" if self.fold is not None else suggestion(obs, loaded.labels or {})
-            notes = [*loaded.notes, *notes, *added, *warned, *self.notes(loaded), *([helps] if helps else [])]
+            notes = [*loaded.notes, *notes, *added, *warned, *self.notes(loaded)]
             if self.report is not None:
                 notes += write_report(self, done, loaded.labels, notes)
         tell(self, done, notes)
@@ -175,7 +182,7 @@ class Job(CompleteOptions):
             dims=dims,
             value=self.value,
             variable=self.variable,
-            missing_value=None if self.missing_value is None else number_or_text(self.missing_value),
+            missing_value=number_or_text(self.missing_value),
             alpha_missing=self.alpha_missing,
             format=self.format if self._format_is_for_input else None,
         )

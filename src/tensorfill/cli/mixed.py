@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tensorfill.cli.checks import number_or_text
 from tensorfill.cli.options import ExtendOptions
 from tensorfill.cli.outputs import check_free, tell, write_report
 from tensorfill.data.observations import DataWarning
 from tensorfill.io.atomic import find_overwritten
+from tensorfill.io.files import number_or_text
 from tensorfill.io.formats.output import naming
 from tensorfill.io.mixed import MixedTable, table_format
 from tensorfill.result.completion import Completion
@@ -29,7 +29,7 @@ def table_of(job: Job) -> MixedTable | None:
     """The file as a table with categories or dates to learn from; None for anything else, which is read as numbers."""
     if table_format(job.out) is None or any(getattr(job, name) for name in NUMBERS):
         return None
-    return MixedTable.find(job.source, None if job.missing_value is None else number_or_text(job.missing_value))
+    return MixedTable.find(job.source, number_or_text(job.missing_value))
 
 
 def run(job: Job, table: MixedTable, settings: dict[str, Any]) -> int:

@@ -111,54 +111,25 @@ def _steadier(one: Moments, two: Moments) -> bool:
 
 
 def format_like(labels: Sequence[str], new: Moments) -> list[str] | None:
-    """Moments as these labels, which `moments` can read, are written; None if their months are neither all short (Feb)
-    nor all in full. A number has two digits where all of its kind have.
-    """
+    """Moments written as the last of these labels is; None if `moments` cannot read them."""
     found = _read(labels)
     if found is None:
         return None
     form, last = found[0], labels[-1].strip()
-    fields = re.compile(re.sub(r"%(\w)", r"(?P<\1>\\w+)", re.sub(r"([.])", r"\\\1", form)))
-    new = new.astype("M8[us]") + _ahead(labels)[-1]
-    parts = [match.groupdict() for match in map(fields.fullmatch, map(_plain, labels)) if match]
-    name = _name_style([str(WORD.search(label)[0]) for label in labels if WORD.search(label)])  # type: ignore[index]
-    if "month" in form and name is None:
-        return None
-    zone = ZONE.search(last)
+    zone, name = ZONE.search(last), WORD.search(last)
     end = "" if zone is None else last[zone.end(1) if zone[1] else zone.start() :]
+    form = form.replace("month%m", "%b" if name and len(name[1]) == 3 else "%B")
+    form = form.replace(" %H", "T%H") if re.search(r"\dT\d", last) else form
+    case = str.upper if last.isupper() else str.lower if last.islower() else str
+    padded, short = (any(re.search(number, x) for x in labels) for number in (r"(?<!\d)0\d", r"(?<!\d)\d(?!\d)"))
+    short |= name is not None and not padded  # Mar 1, not Mar 01
     out = []
-    for moment in new.tolist():
-        text = re.sub(r"%(\w)", lambda field: _number(moment, field[1], form, parts), form)  # noqa: B023  used at once
+    for moment in (new.astype("M8[us]") + _ahead(labels)[-1]).tolist():
+        text = moment.strftime(form)
         if "quarter" in form:
             quarter = (moment.month + 2) // 3
-            start = QUARTER.fullmatch(last)
-            year_first = start is not None and start[1] is not None
-            text = f"{last[:-1]}{quarter}" if year_first else f"Q{quarter}{last[2:]}"
-            text = text.replace(last[:4] if year_first else last[-4:], str(moment.year))
-        if name is not None:
-            text = re.sub(r"month\d+", name[moment.month - 1], text)
-        if re.search(r"\dT\d", last):
-            text = text.replace(" ", "T", 1)
-        out.append((text.lower() if last.endswith(("am", "pm")) and name is None else text) + end)
+            text = f"Q{quarter}{last[2]}{moment.year}" if last[0] in "Qq" else f"{moment.year}{last[4:-1]}{quarter}"
+        elif short:
+            text = re.sub(r"(?<![\d:])0(?=\d)", "", text)
+        out.append(case(text) + end)
     return out
-
-
-def _number(moment: datetime, field: str, form: str, parts: Sequence[dict[str, str]]) -> str:
-    """One field of a moment, with as many digits as those in `parts` have."""
-    text = moment.strftime(f"%{field}")
-    seen = [part[field] for part in parts]
-    short = (field == "d" and "month" in form) or field == "I"  # Mar 1 and 1:00 pm are usual
-    wide = all(len(x) >= 2 for x in seen) and (not short or any(x.startswith("0") for x in seen))
-    if field == "f":
-        return text[: len(seen[-1])]
-    return text if wide or not text.isdigit() else str(int(text))
-
-
-def _name_style(seen: Sequence[str]) -> list[str] | None:
-    """All twelve names as those seen are written: short or in full, in capitals or not; None if it cannot be told."""
-    for names in ([name[:3] for name in MONTHS], MONTHS):
-        for case in (str.title, str.lower, str.upper):
-            style = [case(name) for name in names]
-            if seen and set(seen) <= set(style):
-                return style
-    return None

@@ -29,13 +29,6 @@ LENGTH = {
 }
 CODE = {"year": "Y", "month": "M", "day": "D", "hour": "h", "minute": "m"}  # NumPy's
 FINEST = 60  # steps in the last unit: minutes of an hour
-DAYS = 3  # days that the data must span before folding is suggested
-# The share of the spread that the hour of the day must explain before folding is suggested. With runs of 8 steps hidden
-# the error of auto, over the spread, falls at shares of 0.77 (metro counts, .204 to .162), 0.65 (Seattle's temperature,
-# .026 to .018) and 0.09 (New York's temperature, .31 to .25), and rises at 0.06 and below (New York's humidity, .45 to
-# .50, wind, .64 to .78, and pressure, .22 to .25; a random walk, .06 to .07).
-RHYTHM = 0.3
-SERIES = 200  # series (one for each index of all other modes) that are looked at, at most
 EXAMPLE = '{"time": ("day", "hour")}'
 
 
@@ -159,48 +152,3 @@ def _start(at: Array, unit: str) -> Array:
     if unit == "week":
         return (_number(at, unit) * 7 - 3).astype("M8[D]").astype("M8[us]")
     return at.astype(f"M8[{CODE[unit]}]").astype("M8[us]")
-
-
-def suggestion(obs: Observations, labels: Mapping[str, Any] | None = None) -> str:
-    """The advice to fold into days and hours, where steps are shorter than a day and days are alike; else ""."""
-    found = axis_labels(obs) if labels is None else labels
-    for mode, dim in enumerate(obs.dims):
-        at = times(found[dim], clock=True) if dim in found else None
-        if at is None or len(at) < 2 or {"day", "hour"} & set(obs.dims):
-            continue
-        at = at.astype("M8[us]")
-        step = _step(at)
-        if not 0 < step <= LENGTH["day"] / 4 or np.ptp(_number(at, "day")) < DAYS:
-            continue
-        share = _rhythm(obs, mode, np.floor(((at - _start(at, "day")).astype(np.int64) / 1e6) / step).astype(np.int64))
-        if share >= RHYTHM:
-            return (
-                f"the hour of the day explains {share:.0%} of the variance along {dim}: folding it into days and hours "
-                f"may fill better: --fold {dim}=day,hour (in Python fold={{{dim!r}: ('day', 'hour')}})"
-            )
-    return ""
-
-
-def _rhythm(obs: Observations, mode: int, slot: Array) -> float:
-    """The share of the variance of the series along a mode that the mean of each slot explains, beyond chance.
-
-    slot : (I_n,), the time of day of each index along the mode
-    """
-    rest = [n for n in range(obs.ndim) if n != mode]
-    series = np.ravel_multi_index(tuple(obs.indices[:, rest].T), [obs.shape[n] for n in rest])
-    few = series < np.unique(series)[: SERIES + 1][-1] + 1
-    values = obs.values[few].astype(np.float64)
-    _, which = np.unique(series[few], return_inverse=True)
-    total, lost_total = _within(values, which)
-    cell = which * (int(slot.max()) + 1) + slot[obs.indices[few, mode]]
-    within, lost_within = _within(values, np.unique(cell, return_inverse=True)[1])
-    if min(len(values) - lost_total, len(values) - lost_within) < 1 or total <= 0:
-        return 0.0
-    return 1 - (within / (len(values) - lost_within)) / (total / (len(values) - lost_total))
-
-
-def _within(values: Array, group: Array) -> tuple[float, int]:
-    """(sum of squares around the means of groups, number of groups)."""
-    count = np.bincount(group)
-    mean = np.bincount(group, values) / np.maximum(count, 1)
-    return float(((values - mean[group]) ** 2).sum()), len(count)

@@ -151,23 +151,18 @@ class LineSource(ConvertedSource):
 
 
 @dataclass(frozen=True, eq=False)
-class XarraySource:
+class XarraySource(Wrapped):
     """A DataArray: coordinates, attributes and name are kept."""
-
-    leaves_gaps: ClassVar[bool] = True
 
     da: Any
     inner: Any
 
-    def only(self, kept: Array) -> Self:
-        return replace(self, inner=self.inner.only(kept))
+    def back(self, out: Any) -> Any:
+        return self.da.copy(data=out)
 
     def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
-        out = self.da.copy(data=self.inner.fill(estimate))
+        out = super().fill(estimate)
         return out if unfilled is None else out.where(~unfilled)
-
-    def wrap(self, estimate: Array) -> Any:
-        return self.da.copy(data=self.inner.wrap(estimate))
 
     def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
         return {str(d): self.da.indexes[d] for d in self.da.dims if d in self.da.indexes}

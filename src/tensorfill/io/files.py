@@ -76,6 +76,14 @@ def read(
     return replace(loaded, notes=(*loaded.notes, *(note for note in absent if note)))
 
 
+def number_or_text(given: float | str | None) -> float | str | None:
+    """What was typed as a missing value: a number where it is one; in a table a text may mean missing, too."""
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given
+
+
 def columns_of(path: str | Path) -> dict[str, list[str]]:
     """The columns of a table as they stand in it, by their names: to choose from. Empty for other files."""
     kind = format_of(path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +24,7 @@ from tensorfill.data.sources import (
 from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.io.dataarrays import DatasetSource
 from tensorfill.io.formats.base import Loaded
-from tensorfill.io.formats.steps import step_note
+from tensorfill.io.formats.steps import all_steps, frequency, step_note
 from tensorfill.io.formats.tables import with_slices
 
 Array = NDArray[Any]
@@ -59,7 +58,7 @@ def add_absent_steps(obs: Observations, mode: int, loaded: Loaded | None = None)
     """
     dim = obs.dims[mode]
     labels = axis_labels(obs).get(dim) if loaded is None else _labels_in_file(loaded, mode)
-    found = None if labels is None else all_steps(_index(labels))
+    found = None if labels is None else _steps_of_labels(_index(labels))
     if found is None:
         return obs, loaded
     full, take = found
@@ -170,6 +169,18 @@ def _index(labels: Any) -> Any:
     return pd.Index(labels)
 
 
+def _steps_of_labels(index: Any) -> tuple[Any, Array] | None:
+    """`all_steps`, also of dates in text, which go on as text."""
+    if index.inferred_type != "string" or (read := tidy(index)).dtype.kind != "M":
+        return all_steps(index)
+    if (found := all_steps(_index(read))) is None:
+        return None
+    full, take = found
+    texts = index.to_numpy(dtype=object)[take]
+    texts[take < 0] = _write_like(index, full[take < 0])
+    return _index(texts).astype(index.dtype).rename(index.name), take
+
+
 def next_labels(index: Any, count: int, dim: str) -> Any:
     """The next labels of a pandas index, in its own type: by the calendar, or by even steps; texts as those before."""
     import pandas as pd
@@ -179,7 +190,7 @@ def next_labels(index: Any, count: int, dim: str) -> Any:
     if isinstance(index, pd.PeriodIndex):
         return pd.period_range(index[-1] + 1, periods=count, freq=index.freq, name=index.name)
     if isinstance(index, pd.DatetimeIndex | pd.TimedeltaIndex):
-        freq = _frequency(index)
+        freq = frequency(index)
         new = None if freq is None else pd.Index([index[-1] + freq * k for k in range(1, count + 1)])
     else:
         new = _next_numbers(index, count)
@@ -192,23 +203,6 @@ def next_labels(index: Any, count: int, dim: str) -> Any:
     return new.astype(index.dtype).rename(index.name)
 
 
-def _frequency(index: Any) -> Any:
-    """The offset by which dates or durations go on, None where it is not always the same one."""
-    import pandas as pd
-
-    if len(index) < 2 or index.hasnans or index[0] == index[1]:
-        return None
-    if len(index) == 2:
-        for freq in ("MS", "ME") if isinstance(index, pd.DatetimeIndex) else ():
-            months = pd.date_range(*index, freq=freq)
-            if len(months) > 1 and months[0] == index[0] and months[-1] == index[1]:
-                return (len(months) - 1) * months.freq
-        return index[1] - index[0]
-    with warnings.catch_warnings(action="ignore"):  # of pandas 3.1, that its next version will give the offset itself
-        freq = index.freq or pd.infer_freq(index)
-    return None if freq is None else pd.tseries.frequencies.to_offset(freq)
-
-
 def _next_numbers(index: Any, count: int) -> Any:
     if len(index) < 2 or index.dtype.kind not in "iuf":
         return None
@@ -218,40 +212,6 @@ def _next_numbers(index: Any, count: int) -> Any:
     steps = np.diff(at)
     even = np.allclose(steps, steps[0], rtol=1e-6) if at.dtype.kind == "f" else (steps == steps[0]).all()
     return pd.Index(at[-1] + np.arange(1, count + 1) * steps[0]) if even and steps[0] else None
-
-
-def all_steps(index: Any) -> tuple[Any, Array] | None:
-    """(the labels with those that are absent, for each its place in `index` or -1); None where the steps are even, or
-    where it is not clear what they are.
-    """
-    if index.inferred_type == "string" and (read := tidy(index)).dtype.kind == "M":
-        if (found := all_steps(_index(read))) is None:
-            return None
-        full, take = found
-        texts = index.to_numpy(dtype=object)[take]
-        texts[take < 0] = _write_like(index, full[take < 0])
-        return _index(texts).astype(index.dtype).rename(index.name), take
-    if len(index) < 4 or not index.is_monotonic_increasing or not index.is_unique:
-        return None
-    for full in _even_indexes(index):
-        if len(full) < 2 * len(index) and index.isin(full).all():
-            return (full.rename(index.name), index.get_indexer(full)) if len(full) > len(index) else None
-    return None
-
-
-def _even_indexes(index: Any) -> Iterator[Any]:
-    """Labels of time without a gap from the first to the last, by each step that may be meant."""
-    import pandas as pd
-
-    if isinstance(index, pd.PeriodIndex):
-        yield pd.period_range(index[0], index[-1], freq=index.freq)
-    elif isinstance(index, pd.DatetimeIndex | pd.TimedeltaIndex):
-        dates, half = isinstance(index, pd.DatetimeIndex), len(index) // 2
-        usual = pd.Series(index[1:] - index[:-1]).mode()[0]
-        days = ("B", "D") if dates and usual == pd.Timedelta("1D") else ()
-        for freq in (_frequency(index), _frequency(index[:half]), _frequency(index[half:]), *days, usual):
-            if freq is not None:
-                yield (pd.date_range if dates else pd.timedelta_range)(index[0], index[-1], freq=freq)
 
 
 def _write_like(labels: Any, new: Any) -> Any:

@@ -17,5 +17,5 @@ LAST = "hdf5"  # NetCDF files start the same
 FORMATS.sort([name for name in FORMATS if name != LAST])
 
 # What these libraries log about a damaged file is in the error message already.
-for _library in ("PIL", "tifffile", "pydicom", "rasterio", "openpyxl"):
+for _library in ("PIL", "tifffile", "rasterio", "openpyxl"):
     logging.getLogger(_library).addHandler(logging.NullHandler())

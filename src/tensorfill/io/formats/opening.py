@@ -65,7 +65,7 @@ def choose_out(path: str | Path, like: Loaded, format: str | None) -> Format:
 
 def _writable(kind: type[Format]) -> Format:
     if not kind.writes:
-        msg = f"{kind.title} is read only; write .nii, .npy or .tif instead."
+        msg = f"{kind.title} is read only; write .png, .npy or .tif instead."
         raise FileError(msg)
     return kind()
 
@@ -90,7 +90,7 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
     if str(path) != "-" and place.is_dir():
         found = store_of(place)
         if found is None:
-            msg = "it is a directory, and neither a Zarr store nor a DICOM series."
+            msg = "it is a directory, and no Zarr store."
             raise FileError(msg)
         if kind is not None and kind is not found:
             msg = f"it is a directory, not {kind.title}."

@@ -1,7 +1,6 @@
 """Single pictures through Pillow: PNG, JPEG, WebP, BMP, JPEG 2000, HEIC.
 
-They are the way up that EXIF says, and are written back as they were stored. 16-bit PNG goes through `png16.py`, since
-Pillow cuts 16-bit colour to 8 bits.
+They are the way up that EXIF says, and are written back as they were stored.
 """
 
 from __future__ import annotations
@@ -101,10 +100,10 @@ class Picture(Format):
 
 @FORMATS.register("png")
 class PNG(Picture):
-    """PNG through Pillow, or `png16` when it has 16 bits per sample."""
+    """PNG through Pillow; 16 bits per sample in grey only, as Pillow cuts 16-bit colours to 8 bits without a word."""
 
     title = "a PNG picture"
-    description = "picture: grey or colour, 8 or 16 bits, alpha kept"
+    description = "picture: grey of 8 or 16 bits, or colour of 8 bits, alpha kept"
     endings = (".png",)
     magic = (b"\x89PNG\r\n\x1a\n",)
     pillow = ("PNG",)
@@ -112,11 +111,10 @@ class PNG(Picture):
 
     def read(self, request: Request) -> Loaded:
         data = request.bytes()
-        if len(data) > 24 and data[24] == 16:  # the bit depth in IHDR, always the first chunk
-            from tensorfill.io.formats import png16
-
-            values, alpha, chunks = png16.decode(data)
-            return load_picture(request, "png", values, alpha, video=False, extra={"chunks": chunks})
+        deep, grey = data[24:25] == b"\x10", data[25:26] == b"\0"  # bit depth and colour type in IHDR, the first chunk
+        if deep and (not grey or b"tRNS" in data):
+            msg = "its colours or its transparency have 16 bits, of which 8 would be lost; save it as TIFF."
+            raise FileError(msg)
         return super().read(replace(request, file=io.BytesIO(data)))
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
@@ -126,11 +124,9 @@ class PNG(Picture):
         else:
             values, alpha, axes = planes(array, like, "PNG")
         pixel = stack_alpha(values, alpha, axes)
-        if pixel.dtype == np.uint16:
-            from tensorfill.io.formats import png16
-
-            sink.write(png16.encode(pixel, like.extra.get("chunks", [])))
-            return
+        if pixel.dtype == np.uint16 and pixel.ndim > 2:
+            msg = "PNG holds 16 bits per sample in grey pictures only; write .tif instead."
+            raise FileError(msg)
         self._save(sink, pixel, like)
 
 

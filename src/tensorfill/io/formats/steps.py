@@ -1,48 +1,71 @@
-"""Dates and times that a file has no row for: nothing in it marks them as missing, so a note names them."""
+"""Dates and times that data have no row for: nothing in them marks these as missing, so a note names them."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.labels import times
 
-DAY = 86400.0
-EPOCH = 3  # 1970 began on a Thursday, counted from Monday
-UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
-
 
 def step_note(dim: str, labels: Any) -> str | None:
-    """What to say of dates or times that go in even steps but for some that are 2, 3, ... times as long; else None."""
+    """What to say of labels that go by even steps of time but for some that are absent; None of others."""
     at = times(labels)
     if at is None:
         return None
-    moments = at.astype("M8[us]").astype(np.int64) / 1e6
-    steps = np.diff(moments)
-    if len(steps) < 3 or not (steps > 0).all():
+    import pandas as pd
+
+    found = all_steps(pd.DatetimeIndex(at))
+    if found is None:
         return None
-    lengths, counts = np.unique(steps, return_counts=True)
-    usual = lengths[np.argmax(counts)]
-    ratio = steps / usual
-    long = int((ratio > 1.5).sum())
-    if long == 0 or counts.max() <= len(steps) / 2 or (np.abs(ratio - np.rint(ratio)) > 1e-6).any():
+    full, take = found
+    absent = full[take < 0]
+    what = f"step {absent[0]!s} has" if len(absent) == 1 else f"{len(absent):,} steps, {absent[0]!s} and others, have"
+    return f"{dim}: {what} no row; absent rows are not filled. Add them (empty) to have them filled."
+
+
+def all_steps(index: Any) -> tuple[Any, NDArray[Any]] | None:
+    """(the labels with those that are absent, for each its place in `index` or -1); None where the steps are even, or
+    where it is not clear what they are.
+    """
+    if len(index) < 4 or not index.is_monotonic_increasing or not index.is_unique:
         return None
-    if usual == DAY and _weekends(moments[:-1][ratio > 1.5], ratio[ratio > 1.5]):
+    for full in _even_indexes(index):
+        if len(full) < 2 * len(index) and index.isin(full).all():
+            return (full.rename(index.name), index.get_indexer(full)) if len(full) > len(index) else None
+    return None
+
+
+def _even_indexes(index: Any) -> Iterator[Any]:
+    """Labels of time without a gap from the first to the last, by each step that may be meant."""
+    import pandas as pd
+
+    if isinstance(index, pd.PeriodIndex):
+        yield pd.period_range(index[0], index[-1], freq=index.freq)
+    elif isinstance(index, pd.DatetimeIndex | pd.TimedeltaIndex):
+        dates, half = isinstance(index, pd.DatetimeIndex), len(index) // 2
+        usual = pd.Series(index[1:] - index[:-1]).mode()[0]
+        days = ("B", "D") if dates and usual == pd.Timedelta("1D") else ()
+        for freq in (frequency(index), frequency(index[:half]), frequency(index[half:]), *days, usual):
+            if freq is not None:
+                yield (pd.date_range if dates else pd.timedelta_range)(index[0], index[-1], freq=freq)
+
+
+def frequency(index: Any) -> Any:
+    """The offset by which dates or durations go on, None where it is not always the same one."""
+    import pandas as pd
+
+    if len(index) < 2 or index.hasnans or index[0] == index[1]:
         return None
-    return (
-        f"{dim}: {long} of {len(steps)} steps {'is' if long == 1 else 'are'} longer than the usual {_words(usual)}; "
-        "absent rows are not filled. Add them (empty) to have them filled."
-    )
-
-
-def _weekends(before: NDArray[np.float64], times: NDArray[np.float64]) -> bool:
-    """Are all that is absent Saturdays and Sundays? Then nothing was to be there."""
-    friday = (before // DAY + EPOCH) % 7 == 4
-    return bool((friday & (times == 3)).all())
-
-
-def _words(seconds: float) -> str:
-    size, unit = next((u for u in UNITS if seconds >= u[0] and seconds % u[0] == 0), UNITS[-1])
-    return f"{seconds / size:g} {unit}"
+    if len(index) == 2:
+        for freq in ("MS", "ME") if isinstance(index, pd.DatetimeIndex) else ():
+            months = pd.date_range(*index, freq=freq)
+            if len(months) > 1 and months[0] == index[0] and months[-1] == index[1]:
+                return (len(months) - 1) * months.freq
+        return index[1] - index[0]
+    with warnings.catch_warnings(action="ignore"):  # of pandas 3.1, that its next version will give the offset itself
+        freq = index.freq or pd.infer_freq(index)
+    return None if freq is None else pd.tseries.frequencies.to_offset(freq)
