@@ -30,7 +30,7 @@ from tensorfill.solvers.base import SOLVERS, Solver
 RIDGE, SMOOTH, TV = 0.004, 0.4, 0.006
 RATE, EVALUATIONS = 0.008, 600  # of a fit that stands alone
 # Of one that passes of self-similarity start from, on data without noise. With half the rank, 6 crops of 192 x 192 of
-# scikit-image and scikit-learn lose nothing to 150 steps at the whole rank (+.02, -.02, +.05 dB at 80, 90, 95 % missing).
+# scikit-image and scikit-learn lose nothing to 150 steps at the whole one: +.02, -.02, +.05 dB at 80, 90, 95 % missing.
 START_RATE, START_EVALUATIONS = 0.016, 100
 SPARE_EVALUATIONS = 300  # with next to nothing observed: +.1 dB over 150 at the whole rank, 100 are -.4 dB
 # Passes of self-similarity by effort. After 8 a picture hardly changes: twice as many passes, finer grids, other groups
