@@ -41,10 +41,7 @@ def test_the_page_with_the_token(client):
     assert time.process_time() - began < 1.0
     assert page.status_code == 200
     assert "Choose a file" in page.text
-    cookie = page.headers["set-cookie"].lower()
-    assert "httponly" in cookie
-    assert "samesite=strict" in cookie
-    assert f"path={HOME}" in cookie
+    assert "set-cookie" not in page.headers
     assert client.get(HOME[:-1]).headers["location"] == HOME
 
 
@@ -105,8 +102,6 @@ def test_uploads_are_limited_by_kind_and_size(client):
 
 
 def test_no_session_no_file(client):
-    client.cookies.clear()
-    assert client.post(HOME + "files?name=a.csv", content=b"x").status_code == 403
     answer = client.post(HOME + "files/whatever/run")
     assert answer.status_code == 404
     assert answer.json()["error"].endswith("open it again.")

@@ -51,33 +51,7 @@ def test_only_the_command_asks_for_help():
     assert not asks_for_help(["python", "script.py", "--help"])
 
 
-class Terminal:
-    def isatty(self):
-        return True
-
-    def flush(self):
-        pass
-
-    def write(self, text):
-        return len(text)
-
-
-@pytest.mark.parametrize(("answer", "code"), [(True, 0), (False, 2)])
-def test_complete_alone_on_a_terminal_offers_the_page(answer, code, monkeypatch):
-    served = []
-    monkeypatch.setattr(sys, "stdin", Terminal())
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    monkeypatch.setattr(cli.typer, "confirm", lambda question, default: answer)
-    monkeypatch.setattr("tensorfill.app.serve.App", lambda **options: served.append(options))
-    monkeypatch.setattr(cli, "_run", lambda job: None)
-    with pytest.raises(SystemExit) as end:
-        cli.main(["complete"])
-    assert end.value.code == code
-    assert len(served) == answer
-
-
-def test_a_pipe_is_not_asked(monkeypatch, capsys):
-    monkeypatch.setattr(cli.typer, "confirm", lambda *_, **__: pytest.fail("asked"))
+def test_complete_alone_says_what_it_lacks(capsys):
     with pytest.raises(SystemExit) as end:
         cli.main(["complete"])
     assert end.value.code == 2

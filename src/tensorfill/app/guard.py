@@ -32,7 +32,7 @@ CODE_LIFETIME = 300.0  # seconds in which the browser must have started
 class Guard:
     """Refuses every request without the token or from another page, and forbids caching and framing.
 
-    The token is in the path, so that the browser sends neither it nor the visitor's cookie to servers at other ports.
+    The token is in the path, so that the browser does not send it to servers at other ports, as it would a cookie.
     Other users of this computer can read the command line that opens the browser: it holds a code instead, which the
     first request exchanges for the address with the token.
     """

@@ -29,7 +29,6 @@ from tensorfill.io.files import FORMATS, format_of
 from tensorfill.io.formats.output import reason
 
 TICK = 0.25  # seconds between two messages about a run
-COOKIE = "visitor"
 MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 COLOURS = {"black": 0, "white": 255}  # of pixels that may be taken as missing
 # Drawn by a worker under a fixed name for the page
@@ -103,11 +102,7 @@ class Pages:
 
     async def index(self, request: Request) -> Response:
         body, kind = self.assets["app.html"]
-        response = Response(body, media_type=kind)
-        if COOKIE not in request.cookies:
-            path = request.url.path
-            response.set_cookie(COOKIE, secrets.token_urlsafe(18), path=path, httponly=True, samesite="strict")
-        return response
+        return Response(body, media_type=kind)
 
     async def asset(self, request: Request) -> Response:
         body, kind = self.assets.get(request.path_params["name"], (b"", ""))
@@ -120,16 +115,15 @@ class Pages:
     async def alive(self, request: Request) -> Response:
         """Tell the page that the server runs, and whether its file is still open; keep note of the page."""
         key = request.query_params.get("key")
-        known = not key or self.sessions.find(request.cookies.get(COOKIE, ""), key) is not None
-        return JSONResponse({"open": known})
+        return JSONResponse({"open": not key or self.sessions.find(key) is not None})
 
     # --- files --------------------------------------------------------------------------------------------------
 
     def with_session(self, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-        """Pass the session named in the address to the handler; those of other visitors are not found."""
+        """Pass the session named in the address to the handler; a key that nobody was given is not found."""
 
         async def handle(request: Request) -> Response:
-            session = self.sessions.find(request.cookies.get(COOKIE, ""), request.path_params["key"])
+            session = self.sessions.find(request.path_params["key"])
             if session is None:
                 msg = "this file is no longer open here; open it again."
                 raise RequestError(msg, code=404)
@@ -140,10 +134,6 @@ class Pages:
 
     async def upload(self, request: Request) -> Response:
         """Open a new file: its bytes are the body, its name is in the address. The answer describes it."""
-        visitor = request.cookies.get(COOKIE)
-        if not visitor:
-            msg = "this page has lost its session (cookies are off?); load it again."
-            raise RequestError(msg, code=403)
         name = safe_name(request.query_params.get("name", ""))
         check_kind(name)
         check_length(request, self.sessions.limits)
@@ -151,7 +141,7 @@ class Pages:
         folder = self.sessions.new_folder()
         try:
             await save_body(request, folder / "upload" / name, self.sessions.limits)
-            session = await self.sessions.create(visitor, name, folder)
+            session = await self.sessions.create(name, folder)
         except BaseException:  # also where the browser is gone, or the disk is full
             shutil.rmtree(folder, ignore_errors=True)
             raise

@@ -143,24 +143,12 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _prefers_page(arguments: list[str] | None) -> bool:
-    """Ask whoever types `tensorfill complete` on a terminal, and nothing else, whether to open the page instead."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if given != ["complete"] or not (sys.stdin.isatty() and sys.stdout.isatty()):
-        return False
-    with suppress(typer.Abort):
-        return typer.confirm("Which file? Open a page in the browser, where you can drop one?", default=True)
-    return False
-
-
 def _call(arguments: list[str] | None) -> int:
     """Run the command: its exit code. What goes wrong is one sentence on standard error; a closed pipe is silent."""
     try:
         code = app(args=arguments, prog_name="tensorfill", standalone_mode=False)
         sys.stdout.flush()
     except ClickException as error:  # a mistake on the command line
-        if _prefers_page(arguments):
-            return _call(["app"])
         path = getattr(getattr(error, "ctx", None), "command_path", None) or "tensorfill"
         print(f"tensorfill: {_sentence(error)} Try: {path} --help", file=sys.stderr)
         return BAD_USAGE

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -102,8 +101,8 @@ def words(size: float) -> str:
 
 def free() -> int:
     """Bytes that can be had now: what the system says is available, or less where a container allows less."""
-    system = _windows() if sys.platform == "win32" else _linux()
-    if system is None:  # macOS does not tell cheaply: half of what is built in
+    system = _linux()
+    if system is None:  # others do not tell cheaply: half of what is built in
         try:
             system = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
         except (AttributeError, ValueError, OSError):
@@ -131,17 +130,3 @@ def _container() -> Iterator[int]:
             yield int((root / most).read_text()) - int((root / used).read_text())
         except (OSError, ValueError):  # none, or "max"
             continue
-
-
-def _windows() -> int | None:
-    import ctypes
-
-    class Status(ctypes.Structure):
-        _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
-            (name, ctypes.c_ulonglong)
-            for name in ("total", "free", "total_page", "free_page", "total_virtual", "free_virtual", "extended")
-        ]
-
-    status = Status(length=ctypes.sizeof(Status))
-    done = ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]  # on Windows
-    return int(status.free) if done else None
