@@ -39,6 +39,15 @@ def test_contest_of_large_data_is_held_on_a_part_of_them(monkeypatch, ordered):
     assert np.std((done.estimate - T)[:, known][~mask[:, known]]) < 0.5 * T.std()
 
 
+def test_the_contest_of_a_video_is_held_on_a_window_of_all_frames():
+    rng = np.random.default_rng(0)
+    f, y, x = np.mgrid[:8, :160, :48]
+    T = np.stack([120 + 60 * np.sin((x + f + c) / 15) + 50 * np.cos(y / 20) for c in range(3)], axis=-1).astype(int)
+    obs = tfl.Observations.from_dense(T, rng.random(T.shape) < 0.3)
+    contest = Contest.on(obs, compute_facts(obs), AutoSettings(), Run(0))
+    assert contest.part.shape == contest.part_facts.shape == (8, 80, 48, 3)
+
+
 def test_interrupted_contest_on_a_part_gives_the_best_so_far(monkeypatch):
     """What a part was fitted to is no answer for all: the best that can be fitted to everything at once is."""
     monkeypatch.setattr(sample, "PART", 1500)

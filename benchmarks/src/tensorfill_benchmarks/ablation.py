@@ -62,7 +62,6 @@ VARIANTS = (
     Variant("ours", "without ridge", "auto", lambda t, shape: {"ridge": 0.0}),
     Variant("ours", "Normal instead of Poisson", "auto", lambda t, shape: {"prior": "normal"}),
     Variant("ours", "rank 50", "auto", lambda t, shape: {"rank": 50}),
-    Variant("ours", "with effort best", "auto-best"),
 )
 
 

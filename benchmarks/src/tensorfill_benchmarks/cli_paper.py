@@ -116,7 +116,7 @@ def paper(
     rates: Annotated[str, typer.Option(metavar="60,90", help="Percent missing, in Table 1.")] = "60,70,80,90,95,99",
     methods: Methods = None,
     seeds: Annotated[str, typer.Option(metavar="0,1", help="Seeds of the paper's ten methods.")] = "0",
-    seeds_of_ours: Annotated[str, typer.Option(metavar="0,1", help="Seeds of auto and auto-best.")] = "0,1,2",
+    seeds_of_ours: Annotated[str, typer.Option(metavar="0,1", help="Seeds of auto.")] = "0,1,2",
     seconds: Annotated[
         float | None, typer.Option(metavar="S", help="Time of each run of Figure 3 (b); by default 120.")
     ] = None,

@@ -38,8 +38,8 @@ _warm: set[tuple[Any, ...]] = set()  # what has run in this process already
 
 
 def default_methods() -> list[str]:
-    """Ours, then the paper's ten, and the slow one last."""
-    return ["auto", "sptc", *(m for m in paper.METHODS if m != "sptc"), "auto-best"]
+    """Ours, then the paper's ten."""
+    return ["auto", "sptc", *(m for m in paper.METHODS if m != "sptc")]
 
 
 def columns(methods: Sequence[str] | None) -> list[str]:

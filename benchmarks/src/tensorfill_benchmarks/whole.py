@@ -36,8 +36,8 @@ def run(
     Parameters
     ----------
     names : which pictures; None for all
-    methods : columns of Table 1 and Figure 2; None for the paper's ten, its authors' steps, auto and auto-best
-    seeds, seeds_of_ours : of the paper's methods, and of auto and auto-best, in Table 1; all else has the first seed
+    methods : columns of Table 1 and Figure 2; None for the paper's ten, its authors' steps and auto
+    seeds, seeds_of_ours : of the paper's methods, and of auto, in Table 1; all else has the first seed
     seconds : of every run of Figure 3 (b); the paper's 2 minutes by default
     observed : folder of incomplete pictures; None to draw masks
     quick : a few iterations of everything, in OUT/quick, to see that it works

@@ -85,9 +85,9 @@ def relative_weights(obs: Observations) -> Observations:
 @METHODS.register("auto-best", at=1)
 @dataclass(frozen=True)
 class AutoBest(Auto):
-    """As auto, with more time: many passes of self-similarity over a field, more methods for a table."""
+    """As auto, with more time for trials: more methods and more of their variants."""
 
-    use_when = "when a few times as long is fine: above all pictures, spectral cubes and video"
+    use_when = "when a few times as long is fine: above all tables and spectral cubes; pictures gain nothing"
     effort = "best"
 
 

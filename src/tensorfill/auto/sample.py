@@ -10,23 +10,24 @@ import numpy as np
 
 from tensorfill.data.facts import Facts, unit_mode
 from tensorfill.data.observations import Observations
-from tensorfill.methods.image.field import is_clean, large
+from tensorfill.methods.image.field import is_clean, large, positions
 from tensorfill.methods.image.large import busiest
 from tensorfill.typing import Array
 
 PART = 200_000  # observations: a tenth of them held out tells candidates apart that differ by a percent
-SIDE = 96  # pixels of the window of a picture
+SIDE = 96  # pixels of the window of a picture or a video
 FEWEST_SLICES = 50  # of the mode that is cut; with fewer, the part would be another kind of data
 
 
 def sample_slices(obs: Observations, facts: Facts, seed: int) -> tuple[Observations, Facts]:
     """Some slices of the longest mode, with all of their entries: a stretch where neighbours are alike, else any; of a
-    picture a window with most gaps. Few data, fields, and those without such a mode come back whole.
+    picture or a video a window with most gaps. Few data, fields, and those without such a mode come back whole.
 
     Single entries drawn from everything would make every row sparser than it is, and favour what needs little.
     """
-    if large(facts) or (facts.picture and is_clean(facts)):
-        part = busiest(obs, SIDE)
+    if large(facts) or is_clean(facts):
+        rows, columns = positions(facts) or (0, 1)
+        part = busiest(obs, SIDE, (rows, columns))
         modes = tuple(replace(m, length=length) for m, length in zip(facts.modes, part.shape, strict=True))
         return part, replace(facts, shape=part.shape, observed=part.nnz, modes=modes)
     if obs.nnz <= PART or len(facts.smooth) > 1:
