@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorfill.kernels._numba import inner, jit
+from tensorfill.kernels._numba import addressed, inner
 from tensorfill.kernels._polyagamma import polya_gamma
 from tensorfill.kernels.base import Array
 
@@ -56,7 +56,7 @@ class Hyper(NamedTuple):
     dispersion_sd: float = 1.0
 
 
-@jit
+@addressed
 def draw_noise(
     data: Data, hyper: Hyper, x: Array, numbers: Array, z: Array, w: Array, rng: np.random.Generator
 ) -> float:
@@ -66,7 +66,9 @@ def draw_noise(
     weighted, nu, slices = len(data.weights) > 0, data.degrees, len(numbers) - 2
     student = nu > 0
     noise, squares, loss = numbers[1], 0.0, 0.0
-    energy, often = np.zeros(slices), np.zeros(slices)
+    energy, often = np.empty(slices), np.empty(slices)
+    for g in range(slices):
+        energy[g] = often[g] = 0
     for i in range(len(x)):
         z[i] = data.y[i]
         own = numbers[2 + data.slices[i]] if slices > 0 else 1.0
@@ -98,7 +100,7 @@ def draw_noise(
     return loss + 0.5 * (noise * squares - len(x) * math.log(noise))
 
 
-@jit
+@addressed
 def draw_ordinal(
     data: Data, hyper: Hyper, x: Array, numbers: Array, z: Array, w: Array, rng: np.random.Generator
 ) -> float:
@@ -150,7 +152,7 @@ def _between(a: float, b: float, rng: np.random.Generator) -> float:
             return u
 
 
-@jit
+@addressed
 def draw_binomial(
     data: Data, hyper: Hyper, x: Array, numbers: Array, z: Array, w: Array, rng: np.random.Generator
 ) -> float:
@@ -165,7 +167,7 @@ def draw_binomial(
     return loss
 
 
-@jit
+@addressed
 def draw_counts(
     data: Data, hyper: Hyper, x: Array, numbers: Array, z: Array, w: Array, rng: np.random.Generator
 ) -> float:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from tensorfill.kernels.base import Array
+
+# of each mode: its rows begin .. end of the stacked factors, how many of its `columns` are drawn, the first of how many
+# ratios are its `choices`, how many `features` it has; is it a `ring`, does it hold the sizes (the first one drawn
+# does)? turn of the k-th: which mode is drawn as the k-th
+NAMES = ("begin", "end", "free", "choices", "features", "ring", "sized", "turn")
+MODES = np.dtype([(name, np.int64) for name in NAMES], align=True)
 
 
 class Places(NamedTuple):
@@ -19,26 +27,17 @@ class Places(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """What the sampler draws: the `columns` of each mode (N, C), the first free[n] of them drawn, the others 1; those
-    with a middle that `moves` (N, C); which are main `effects` (C,); the modes in the `sequence` of their draws; the
-    `ratios` that columns may have, the first choices[n] of them in mode n, and log_det (N, ratios); `rings` (N,);
-    `first` (N + 1,) where modes begin; `features` (sum of I_n, P) of the rows, orthogonal and centred within each mode,
-    the first width[n] of them of mode n, and the sums of their squares, `energy` (N, P).
+    """What the sampler draws: `modes` (N,) of dtype `MODES`; the `columns` of each mode (N, C), the free ones first, as
+    the others are 1; those with a middle that `moves` (N, C); which are main `effects` (C,); the `ratios` that columns
+    may have, and log_det (N, ratios).
     """
 
-    first: Array
+    modes: Array
     columns: Array
-    free: Array
     moves: Array
     effects: Array
-    sequence: Array
     ratios: Array
-    choices: Array
     log_det: Array
-    rings: Array
-    features: Array
-    width: Array
-    energy: Array
 
 
 class Chain(NamedTuple):
@@ -46,8 +45,8 @@ class Chain(NamedTuple):
 
     F (sum of I_n, C), the factors stacked along the modes; ridge, ratio, middle (N, C), hyperparameters of every column
     in every mode; size (R,) of the components, hold (R,) the precision of each; numbers (1 + P,): the scale that these
-    precisions share, and the likelihood's parameters; slope (N, P, C) of the columns on the features, stiff (N, C) the
-    precision of these slopes.
+    precisions share, and the likelihood's parameters; lean (sum of I_n, C), where the features of a row put it, in the
+    unit of the middle, or (0, C) where no mode has features.
     """
 
     F: Array
@@ -57,5 +56,16 @@ class Chain(NamedTuple):
     size: Array
     hold: Array
     numbers: Array
+    lean: Array
+
+
+class Slopes(NamedTuple):
+    """Features of the rows (sum of I_n, P), orthogonal and centred within each mode, and the sums of their squares,
+    `energy` (N, P); of a chain, the slope (N, P, C) of the columns on the features, and stiff (N, C), the precision of
+    these slopes.
+    """
+
+    features: Array
+    energy: Array
     slope: Array
     stiff: Array

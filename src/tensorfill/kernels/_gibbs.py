@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfill.kernels._numba import FASTMATH, inner, jit
+from tensorfill.kernels._numba import inner, jit
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.compiled import compiled
 
+SLAB = 2**15  # doubles of normal equations at once, where rows are apart: they stay in the cache
 BLOCK = 64  # observations that enter the normal equations at once: sums over them are long enough for vector lanes
 
 
@@ -214,7 +214,7 @@ def _draw_row(L: Array, v: Array, u: Array, mean: Array, out: Array, i: int) -> 
         mean[i, r], out[i, r] = v[r], v[r] + u[r]
 
 
-@compiled(nogil=True, fastmath=FASTMATH, no_cpython_wrapper=True)
+@jit
 def draw_chain(
     G: Array, h: Array, ridge: Array, rho: Array, middle: Array, normals: Array, mean: Array, out: Array
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfill.kernels._gibbs import cholesky, solve_lower, solve_upper
+from tensorfill.kernels._gibbs import SLAB, cholesky, draw_chain, solve_lower, solve_upper
 from tensorfill.kernels._numba import inner, jit
 from tensorfill.kernels.base import Array
 
@@ -17,33 +17,21 @@ JITTER = 1e-10  # of a row's mean curvature, towards where it was: a row of fewe
 NOTHING = 1e-30  # the same for a row without any: it stays
 
 
-@jit
 def solve_rows(G: Array, h: Array, q: Array, start: Array, out: Array) -> None:
-    """out_i = (G_i + q_i)^-1 h_i for every row, near start_i; q (I,), G (I, R, R), the others (I, R)."""
+    """out_i = (G_i + q_i)^-1 h_i for every row, near start_i; q (I,), G (I, R, R), the others (I, R).
+
+    As the mean of rows that the sampler draws: its loop is compiled for most data anyway.
+    """
     R = G.shape[1]
-    P, v = np.empty((R, R)), np.empty(R)
-    for i in range(len(G)):
-        _solve_row(G, h, q[i], start, i, P, v)
-        for r in range(R):
-            out[i, r] = v[r]
-
-
-@inner
-def _solve_row(G: Array, h: Array, q: float, start: Array, i: int, P: Array, v: Array) -> None:
-    """v = (G_i + q)^-1 h_i, near start_i; P (R, R) is work space."""
-    R = len(v)
-    trace = 0.0
-    for r in range(R):
-        trace += G[i, r, r]
-    near = JITTER * trace / R + NOTHING
-    for r in range(R):
-        for s in range(r):
-            P[r, s] = G[i, r, s]
-        P[r, r] = G[i, r, r] + q + near
-        v[r] = h[i, r] + near * start[i, r]
-    cholesky(P, R)
-    solve_upper(P, v, R)
-    solve_lower(P, v, R)
+    slab, diagonal, none = max(1, SLAB // R**2), np.arange(R), np.zeros(R)
+    normals, draws = np.zeros((min(slab, len(G)), R)), np.empty((min(slab, len(G)), R))
+    for a in range(0, len(G), slab):
+        P, m = G[a : a + slab].copy(), min(slab, len(G) - a)
+        part = slice(a, a + m)
+        near = JITTER * P[:, diagonal, diagonal].mean(axis=1) + NOTHING
+        P[:, diagonal, diagonal] += (q[part] + near)[:, None]
+        v = h[part] + near[:, None] * start[part]
+        draw_chain(P, v, none, none, none, normals[:m], out[part], draws[:m])
 
 
 @jit
@@ -156,16 +144,15 @@ def box_rows(
 ) -> None:
     """Every row's minimum within low .. high; as far as `passes` lead from the row of `start`, which lies inside.
 
-    The minimum without bounds where it keeps to them, else coordinate descent until no move gains more than `tol`
-    times what the first pass did: never above the start.
+    The minimum without bounds, which `out` comes with (`solve_rows`), where it keeps to them, else coordinate descent
+    until no move gains more than `tol` times what the first pass did: never above the start.
     """
     R = G.shape[1]
-    P, v, own = np.empty((R, R)), np.empty(R), np.empty(R)
+    v, own = np.empty(R), np.empty(R)
     for i in range(len(G)):
-        _solve_row(G, h, q[i], start, i, P, v)
         inside = True
         for r in range(R):
-            inside = inside and low <= v[r] <= high
+            inside = inside and low <= out[i, r] <= high
         if not inside:
             for r in range(R):
                 v[r], own[r] = start[i, r], h[i, r]
@@ -173,8 +160,8 @@ def box_rows(
             for _ in range(passes - 1):
                 if _descend_row(G, i, own, q[i], low, high, v) <= tol * first:
                     break
-        for r in range(R):
-            out[i, r] = v[r]
+            for r in range(R):
+                out[i, r] = v[r]
 
 
 @jit

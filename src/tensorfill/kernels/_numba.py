@@ -17,6 +17,8 @@ FASTMATH = {"reassoc", "contract", "nsz"}
 jit = compiled(nogil=True, fastmath=FASTMATH)
 # called from compiled code alone: wrappers for Python and C would take as long to compile again
 inner = compiled(nogil=True, fastmath=FASTMATH, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# called from compiled code by address
+addressed = compiled(nogil=True, fastmath=FASTMATH, no_cpython_wrapper=True)
 
 
 @jit

@@ -16,7 +16,7 @@ from numba import types
 
 from tensorfill.kernels import _gibbs
 from tensorfill.kernels._augment import Data, Hyper
-from tensorfill.kernels._chain import Chain, Places, Structure
+from tensorfill.kernels._chain import MODES, Chain, Places, Slopes, Structure
 from tensorfill.kernels._draws import draw_mode, draw_precisions, draw_ring, draw_sizes, no_ring
 from tensorfill.kernels._numba import FASTMATH
 from tensorfill.kernels._slopes import draw_slopes, no_slopes
@@ -63,30 +63,31 @@ def _function(result: Any, *arguments: Any) -> Any:
 DATA = _bundle(Data, Double1, Double1, *[types.float64] * 3, Double1, Double1, Long1)
 HYPER = _bundle(Hyper, *[types.float64] * len(Hyper._fields))
 PLACES = _bundle(Places, Int2, Int3, Int2, Long1)
-STRUCTURE = _bundle(
-    *(Structure, Long1, Long2, Long1, Bool2, Bool1, Long1, Double1, Long1, Double2, Bool1, Double2, Long1, Double2)
-)
-CHAIN = _bundle(Chain, Double2, Double2, Double2, Double2, Double1, Double1, Double1, Double3, Double2)
+STRUCTURE = _bundle(Structure, types.Array(numba.from_dtype(MODES), 1, "C"), Long2, Bool2, Bool1, Double1, Double2)
+CHAIN = _bundle(Chain, *[Double2] * 4, *[Double1] * 3, Double2)
+SLOPES = _bundle(Slopes, Double2, Double2, Double3, Double2)
 RECORD = _bundle(Record, Int2, Double2, Long1, Single3, Single3, Double2)
 AUGMENT = _function(types.float64, DATA, HYPER, Double1, Double1, Spread1, Spread1, Stream)
 PREDICT = _function(types.void, Double2, Int2, Double1)
 SYSTEMS = _function(types.void, Double2, Double2, Int2, Int1, Long1, Spread1, Spread1, Double3, Double2)
 TIED = _function(types.void, Double3, Double2, *[Double1] * 3, *[Double2] * 3)
-RING = _function(types.void, TIED, Double2, Double3, *[Double2] * 5, Stream)
+RING = _function(types.void, TIED, Double2, types.int64, Double3, Double2, *[Double1] * 3, *[Double2] * 3, Stream)
 ROWS = (SYSTEMS, TIED, RING)
 WHERE = (STRUCTURE, PLACES, CHAIN, types.int64)
-MODE = _function(types.void, *ROWS, *WHERE, Spread1, Spread1, Single2, Double2, Double1, Stream)
+MODE = _function(types.void, *ROWS, *WHERE, Spread1, Spread1, Single3, types.int64, Double2, Double1, Stream)
 PRECISIONS = _function(types.void, STRUCTURE, HYPER, CHAIN, types.int64, Stream)
-SIZES = _function(types.void, STRUCTURE, HYPER, CHAIN, types.int64, Double2, Double1, Stream)
+FEATURES = _function(types.void, STRUCTURE, SLOPES, HYPER, CHAIN, types.int64, Stream)
+SIZES = _function(types.void, TIED, STRUCTURE, HYPER, CHAIN, types.int64, Double2, Double1, Stream)
 
 
 @compiled(
     types.float64(
-        *(AUGMENT, PREDICT, MODE, *ROWS, PRECISIONS, PRECISIONS, SIZES),
-        *(STRUCTURE, PLACES, DATA, HYPER, CHAIN, RECORD, Stream),
+        *(AUGMENT, PREDICT, MODE, *ROWS, PRECISIONS, FEATURES, SIZES),
+        *(STRUCTURE, SLOPES, PLACES, DATA, HYPER, CHAIN, RECORD, Stream),
     ),
     nogil=True,
     fastmath=FASTMATH,
+    no_cfunc_wrapper=True,
 )
 def _sweep(
     augment: Any,
@@ -99,6 +100,7 @@ def _sweep(
     draw_slopes: Any,
     draw_sizes: Any,
     structure: Structure,
+    slopes: Slopes,
     places: Places,
     data: Data,
     hyper: Hyper,
@@ -108,22 +110,21 @@ def _sweep(
 ) -> float:
     both, x = np.empty((len(places.rows), 2)), np.empty(len(places.rows))
     z, w = both[:, 0], both[:, 1]  # next to each other: rows read both at scattered places
-    F, N, loss = chain.F, len(structure.sequence), 0.0
-    Q, q, nowhere = np.empty((F.shape[1], F.shape[1])), np.empty(F.shape[1]), np.empty((0, 0), np.float32)
+    F, N, loss = chain.F, len(structure.modes), 0.0
+    Q, q = np.empty((F.shape[1], F.shape[1])), np.empty(F.shape[1])
     for s in range(len(record.at)):
         predict(F, places.rows, x)
         loss = augment(data, hyper, x, chain.numbers, z, w, rng)
         j = record.at[s]
         for k in range(N):
-            n, keep = structure.sequence[k], nowhere
-            if j >= 0 and k == N - 1 and len(record.means) > 0:
-                keep = record.means[j]
-            draw_mode(systems, tied, ring, structure, places, chain, n, z, w, keep, Q, q, rng)
+            n = structure.modes[k].turn
+            keep = j if k == N - 1 and len(record.means) > 0 else -1
+            draw_mode(systems, tied, ring, structure, places, chain, n, z, w, record.means, keep, Q, q, rng)
             draw_precisions(structure, hyper, chain, n, rng)
-            if structure.width[n] > 0:
-                draw_slopes(structure, hyper, chain, n, rng)
+            if structure.modes[n].features > 0:
+                draw_slopes(structure, slopes, hyper, chain, n, rng)
             if len(chain.size) > 0 and k == N - 2:
-                draw_sizes(structure, hyper, chain, n, Q, q, rng)
+                draw_sizes(tied, structure, hyper, chain, n, Q, q, rng)
         predict(F, record.probes, record.trace[s])
         if j >= 0:
             for i in range(record.parameters.shape[1]):  # one by one: an assignment of all takes a second to compile
@@ -137,6 +138,7 @@ def _sweep(
 def sweep_burst(
     augment: Any,
     structure: Structure,
+    slopes: Slopes,
     places: Places,
     data: Data,
     hyper: Hyper,
@@ -145,7 +147,7 @@ def sweep_burst(
     rng: np.random.Generator,
 ) -> float:
     """Sweep len(record.at) times; returns minus log likelihood before the last sweep. `augment` is of `_augment`."""
-    rows = (_gibbs.systems, _gibbs.draw_chain, draw_ring if structure.rings.any() else no_ring)
-    slopes = draw_slopes if structure.width.any() else no_slopes
-    calls = (augment, _gibbs.predict, draw_mode, *rows, draw_precisions, slopes, draw_sizes)
-    return float(_sweep(*calls, structure, places, data, hyper, chain, record, rng))
+    rows = (_gibbs.systems, _gibbs.draw_chain, draw_ring if structure.modes["ring"].any() else no_ring)
+    regress = draw_slopes if structure.modes["features"].any() else no_slopes
+    calls = (augment, _gibbs.predict, draw_mode, *rows, draw_precisions, regress, draw_sizes)
+    return float(_sweep(*calls, structure, slopes, places, data, hyper, chain, record, rng))

@@ -105,10 +105,9 @@ def solve_apart(
     q, A, out = ties.diagonal[part], A[part], out[part]
 
     def work(a: int, b: int) -> None:
+        newton.solve_rows(G[a:b], h[a:b], q[a:b], A[a:b], out[a:b])
         if ties.bounded:
             newton.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, near, A[a:b], out[a:b])
-        else:
-            newton.solve_rows(G[a:b], h[a:b], q[a:b], A[a:b], out[a:b])
 
     in_threads(work, [len(G) * t // threads for t in range(threads + 1)])
 

@@ -35,17 +35,17 @@ START = 0.1  # size of a component at the start; it grows if the data need it
 PROBES = 64  # observations whose fitted values are traced, to judge convergence
 BURST = 2**28  # multiplications between two looks at the clock, about a tenth of a second
 WORTH = 2**21  # multiplications of a sweep that pay for a thread of its own
-FIELDS = ("F", "ridge", "ratio", "middle", "size", "hold", "numbers", "slope", "stiff")  # of a chain
+FIELDS = ("F", "ridge", "ratio", "middle", "size", "hold", "numbers", "lean", "slope", "stiff")  # of a chain
 
 
 @dataclass(frozen=True, eq=False)
 class Gibbs:
     """A posterior to be sampled, as the loop drives it: each step is a burst of sweeps of a group of chains.
 
-    State arrays: those of `kernels._sweeps.Chain`, one after the other for each chain of the group; trace (chains,
-    draws, PROBES); kept0, kept1, ... the draws kept (sum of I_n, C); mean0, ... the mean of the last mode's rows given
-    the others (I, C), where `means`; kept (draws, 2 + P), of each its chain, its sweep and the
-    parameters of the likelihood.
+    State arrays: those of `kernels._chain.Chain` and the last two of its `Slopes`, one after the other for each chain
+    of the group; trace (chains, draws, PROBES); kept0, kept1, ... the draws kept (sum of I_n, C); mean0, ... the mean
+    of the last mode's rows given the others (I, C), where `means`; kept (draws, 2 + P), of each its chain, its sweep
+    and the parameters of the likelihood.
     Numbers: k sweeps in all, the first `chain` of the group and the `place` of its sweeps, the seeds of all chains and
     the `streams` of random numbers of the group. Each chain has its own start, burn-in and draws. Of several
     likelihoods, which take the data in different units, the chains have one after the other in turn; `views` bring
@@ -145,9 +145,9 @@ class Gibbs:
         from tensorfill.kernels import _augment, _sweeps  # Numba is slow to import
 
         places = _sweeps.Places(self.entries.rows, self.entries.others, self.entries.order, self.entries.starts)
-        at, hyper = _sweeps.Chain(*(chain[name] for name in FIELDS)), _augment.Hyper(**(self.hyper or {}))
-        data = likelihood.data
-        return _sweeps.sweep_burst(likelihood.augment, self._structure, places, data, hyper, at, record, rng)
+        at, hyper = _sweeps.Chain(*(chain[name] for name in FIELDS[:-2])), _augment.Hyper(**(self.hyper or {}))
+        slopes, what = _sweeps.Slopes(*self._features, chain["slope"], chain["stiff"]), self._structure
+        return _sweeps.sweep_burst(likelihood.augment, what, slopes, places, likelihood.data, hyper, at, record, rng)
 
     def _start_group(self, state: State) -> State:
         """Chains from `chain` on at their starts: as many as may run side by side."""
@@ -169,7 +169,8 @@ class Gibbs:
         F[self.entries.part(self.sequence[0]), C - R :] *= START
         size, numbers = np.full(R, START), np.array([1.0, *likelihood.start])
         hypers = (np.ones((N, C)), np.zeros((N, C)), np.zeros((N, C)), size, size**-2, numbers)
-        slopes = (np.zeros((N, self._features[0].shape[1], C)), np.ones((N, C)))
+        P = self._features[0].shape[1]
+        slopes = (np.zeros((len(F) if P else 0, C)), np.zeros((N, P, C)), np.ones((N, C)))
         return dict(zip(FIELDS, (F, *hypers, *slopes), strict=True))
 
     # --- what the compiled sweeps read ---------------------------------------------------------------------------
@@ -179,35 +180,30 @@ class Gibbs:
         from tensorfill.kernels import _sweeps
 
         shape = self.entries.shape
-        ring = np.isin(np.arange(len(shape)), list(self.rings))
-        choices = np.where(np.isin(np.arange(len(shape)), list(self.smooth)), len(RATIOS), 1)
-        spectra = [frequencies(length, ring=bool(r)) for length, r in zip(shape, ring, strict=True)]
+        modes = np.zeros(len(shape), _sweeps.MODES)
+        modes["begin"], modes["end"] = self.entries.first[:-1], self.entries.first[1:]
+        modes["free"], modes["turn"] = self.free.sum(axis=1), self.sequence
+        modes["ring"] = np.isin(np.arange(len(shape)), list(self.rings))
+        modes["choices"] = np.where(np.isin(np.arange(len(shape)), list(self.smooth)), len(RATIOS), 1)
+        modes["features"] = [np.count_nonzero(row) for row in self._features[1]]
+        modes["sized"][self.sequence[0]] = 1
+        spectra = [frequencies(length, ring=bool(r)) for length, r in zip(shape, modes["ring"], strict=True)]
         log_det = np.array([np.log1p(np.outer(RATIOS, spectrum)).sum(axis=1) for spectrum in spectra])
         columns = np.argsort(~self.free, axis=1, kind="stable")
-        return _sweeps.Structure(
-            self.entries.first,
-            columns,
-            self.free.sum(axis=1),
-            self.moves,
-            self.free.sum(axis=0) == 1,
-            np.array(self.sequence),
-            np.array(RATIOS),
-            choices,
-            log_det,
-            ring,
-            *self._features,
-        )
+        effects = self.free.sum(axis=0) == 1
+        return _sweeps.Structure(modes, columns, self.moves, effects, np.array(RATIOS), log_det)
 
     @cached_property
-    def _features(self) -> tuple[Array, Array, Array]:
-        """Features of the rows, stacked along the modes, (sum of I_n, P), how many each mode has, and their energy."""
+    def _features(self) -> tuple[Array, Array]:
+        """Features of the rows, stacked along the modes, (sum of I_n, P), and the sums of their squares, (N, P): more
+        than 0 of those that a mode has.
+        """
         found = {n: directions(X) for n, X in self.features.items()}
         N, most = len(self.entries.shape), max((Z.shape[1] for Z in found.values()), default=0)
-        stack, width = np.zeros((int(self.entries.first[-1]), most)), np.zeros(N, np.int64)
+        stack, energy = np.zeros((int(self.entries.first[-1]), most)), np.zeros((N, most))
         for n, Z in found.items():
-            stack[self.entries.part(n), : Z.shape[1]], width[n] = Z, Z.shape[1]
-        energy = np.add.reduceat(stack**2, self.entries.first[:-1], axis=0)
-        return stack, width, energy
+            stack[self.entries.part(n), : Z.shape[1]], energy[n, : Z.shape[1]] = Z, (Z**2).sum(axis=0)
+        return stack, energy
 
     def _record(self, place: int, count: int, parameters: int = 1) -> Any:
         """Room for what sweeps from `place` on leave, so many parameters of the likelihood among it."""
