@@ -17,9 +17,7 @@ Observed = Annotated[
 Names = Annotated[str | None, typer.Option(metavar="a,b", help="Which pictures of the folder, by name.")]
 Data = Annotated[str | None, typer.Option(metavar="DIR", help="Folder with hangzhou.mat.")]
 Rates = Annotated[str, typer.Option(metavar="60,90", help="Percent missing.")]
-Methods = Annotated[
-    str | None, typer.Option(metavar="a,b", help="Which methods; by default the paper's ten and auto.")
-]
+Methods = Annotated[str | None, typer.Option(metavar="a,b", help="Which methods; by default the paper's ten and auto.")]
 Seeds = Annotated[str, typer.Option(metavar="0,1", help="Each gives a mask and a start.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Small and short, to see that it works.")]
 Again = Annotated[bool, typer.Option("--again", help="Run also what is finished.")]

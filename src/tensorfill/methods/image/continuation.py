@@ -40,8 +40,8 @@ Array = NDArray[Any]
 AS_IF = 0.15
 # In a large picture gaps are few and far between: smaller windows than for scattered ones, and more of them in a step.
 WINDOW, SEVERAL = 256, 24
-# By effort. 10 instead of 6 are -.2, -.1, +.3, -.2, -.1, +.5 dB on scratches over six crops of 192 x 192 of scikit-image
-# and scikit-learn: more effort has nothing to spend here.
+# By effort. 10 instead of 6 are -.2, -.1, +.3, -.2, -.1, +.5 dB on scratches over six crops of 192 x 192 (scikit-image
+# and scikit-learn): more effort has nothing to spend here.
 PASSES = {"quick": 2, "normal": 6, "best": 6}
 # Passes over a large one, unless told otherwise: two thirds of the time of 6, for .03 dB (see `validate_scratches`).
 FEWER = 4
