@@ -10,10 +10,11 @@ import pytest
 from PIL import Image
 
 pytest.importorskip("starlette", reason="the extra [app] is not installed")
-from tensorfill.app.describe import preview
+from tensorfill.app.describe import preview, slice_means
 from tensorfill.app.options import Options, command, in_page_words, python, stem
 from tensorfill.app.workspace import Workspace
 from tensorfill.cli import main as cli
+from tensorfill.data.observations import Observations
 from tensorfill.io.files import read
 from tensorfill.io.formats.long import guess_columns
 from tensorfill.terminal import BAD_DATA, UserError, as_user_error
@@ -438,3 +439,15 @@ def test_a_photograph_of_a_telephone_is_offered_in_formats_that_can_be_written()
     names = [each["name"] for each in list_formats(values, like, "heic")]
     assert names[0] == "png"
     assert not {"heic"} & set(names)
+
+
+def test_means_of_slices_are_those_of_the_known_entries():
+    rng = np.random.default_rng(0)
+    T = rng.normal(5, 1, (6, 5, 4)).astype(np.float32)
+    known = rng.random(T.shape) < 0.7
+    obs = Observations.from_dense(T, known)
+    low, high = T[known].min(), T[known].max()
+    away = np.where(known, T - T[known].mean(), np.nan)
+    parts = [np.nanmean(away, axis=axes, keepdims=True) for axes in ((1, 2), (0, 2), (0, 1))]
+    means = np.clip(T[known].mean() + sum(parts), low, high)
+    np.testing.assert_allclose(slice_means(obs), means, rtol=1e-5)

@@ -13,7 +13,7 @@ from tensorfill_benchmarks.cli_tables import choose, mixed, models, tables
 
 app = typer.Typer(
     name="bench",
-    help="Measure: every figure goes to a CSV file first.",
+    help="Benchmarks; every figure goes to a CSV file first.",
     no_args_is_help=False,
     add_completion=False,
     rich_markup_mode=None,

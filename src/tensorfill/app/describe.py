@@ -218,15 +218,19 @@ def stretch(rgb: NDArray[np.uint8], *, turned: bool) -> NDArray[np.uint8]:
 def slice_means(obs: Observations) -> Array:
     """The overall mean and how far the mean of each slice is from it, added up, within the range of the data."""
     low, mean, high = (float(x) for x in (obs.values.min(), obs.values.mean(dtype=np.float64), obs.values.max()))
-    away, mask = np.zeros(obs.shape), obs.mask
-    away[mask] = obs.values
-    away -= mean * mask
-    X: Array = np.full(obs.shape, mean)
-    for n in range(X.ndim):
-        others = tuple(k for k in range(X.ndim) if k != n)
-        known = mask.sum(axis=others, keepdims=True)
-        X += away.sum(axis=others, keepdims=True) / np.maximum(known, 1)
+    away = obs.dense(fill=0.0)
+    away -= np.multiply(mean, obs.mask, dtype=away.dtype)
+    X: Array = np.full(obs.shape, mean, dtype=away.dtype)
+    for n, (total, known) in enumerate(zip(_slice_sums(away), _slice_sums(obs.mask), strict=True)):
+        X += (total / np.maximum(known, 1)).reshape(-1, *(1,) * (X.ndim - n - 1)).astype(X.dtype)
     return np.clip(X, low, high, out=X)
+
+
+def _slice_sums(T: Array) -> list[Array]:
+    """The sum of each slice of each mode, [(I_1,), ...]: two passes over T, whatever their number."""
+    if T.ndim == 1:
+        return [T]
+    return [T.reshape(len(T), -1).sum(axis=1, dtype=np.float64), *_slice_sums(T.sum(axis=0, dtype=np.float64))]
 
 
 def filled_rows(done: Completion, loaded: Loaded, table: MixedTable | None) -> str:

@@ -51,6 +51,8 @@ AsJson = Annotated[bool, option("Print the summary as JSON on standard output.",
 class CompleteOptions:
     """Fill the gaps in a file. NaN, blank cells and absent rows are gaps; so is what --mask or --missing-value says.
 
+    Example: tensorfill complete photo.png --mask mask.png -o filled.png
+
     Ctrl-C stops the run and writes the best so far.
     """
 
@@ -120,7 +122,7 @@ class CompleteOptions:
 
 @dataclass(frozen=True)
 class ExtendOptions:
-    """Fill rows that arrived later, by a run on others: no fit, no waiting."""
+    """Fill rows that arrived later with a saved run: no new fit."""
 
     run_file: Annotated[
         str, typer.Argument(metavar="RUN.npz", help="A run saved by complete --save, or Completion.save.")
@@ -132,7 +134,7 @@ class ExtendOptions:
 
 @dataclass(frozen=True)
 class DemoOptions:
-    """Complete a photograph most of which is missing, and show what came out."""
+    """Complete a photograph most of which is missing."""
 
     out: Annotated[str, option("The picture to write.", "OUT", "--out", "-o")] = "out/demo.png"
     missing: Annotated[float, option("Percent of the numbers to take away.", "P", parser=real)] = 80
@@ -147,7 +149,7 @@ class DemoOptions:
 
 @dataclass(frozen=True)
 class AppOptions:
-    """Serve a page on this computer: drop a file, paint a mask, watch, compare, download."""
+    """Open a page in the browser: drop a file, fill its gaps."""
 
     port: Annotated[
         int | None, option("Port to serve at; 0: any free one. By default 8765, or any free one.", "N", parser=whole)

@@ -25,16 +25,17 @@ def add_commands(app: typer.Typer, found: Iterable[EntryPoint]) -> None:
             app.add_typer(point.load(), name=point.name)
         except Exception as error:  # of any kind: someone else's code must not keep the other commands from running
             package = point.dist.name if point.dist else point.value
-            _explain(app, point.name, f"cannot load this command of {package}: {error}.")
+            told = f"cannot load this command of {package}: {error}."
+            _explain(app, point.name, "Not available: call it to see why.", told)
     if "bench" not in names:
-        _explain(app, "bench", BENCHMARKS)
+        _explain(app, "bench", "Benchmarks: a package of their own, not installed.", BENCHMARKS)
 
 
-def _explain(app: typer.Typer, name: str, sentence: str) -> None:
+def _explain(app: typer.Typer, name: str, help: str, sentence: str) -> None:
     """Add a command that prints `sentence`, whatever its arguments."""
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
-    @app.command(name, help="Not available: call it to see why.", context_settings=anything, add_help_option=False)
+    @app.command(name, help=help, context_settings=anything, add_help_option=False)
     def explain() -> None:
         typer.echo(f"tensorfill: {sentence}", err=True)
         raise typer.Exit(BAD_USAGE)

@@ -57,7 +57,7 @@ def from_dense(
     kept: Array | None = None
     if weights is not None:
         kept = _full(numbers(weights, "weights"), array.shape, "weights")[observed].astype(np.float64)
-    return Observations(
+    made = Observations(
         shape=array.shape,
         indices=_coordinates(observed),
         values=plain[observed].astype(working_dtype(array.dtype)),
@@ -65,6 +65,9 @@ def from_dense(
         dims=check_dims(dims, array.ndim),
         source=ArraySource(array, observed),
     )
+    observed.setflags(write=False)
+    vars(made)["mask"] = observed  # which it would make of the coordinates when asked for it
+    return made
 
 
 def _why_not_an_array(given: Any) -> str:
@@ -146,11 +149,13 @@ def working_dtype(dtype: np.dtype[Any]) -> type:
 def _coordinates(observed: NDArray[np.bool_]) -> NDArray[np.integer]:
     """(nnz, N) in the narrowest of int32 and int64 that fits: half the memory traffic in the kernels."""
     kind = np.int32 if observed.size < 2**31 else np.int64  # positions in the flat array must fit as well
-    flat = np.flatnonzero(observed).astype(kind)
-    out = np.empty((len(flat), observed.ndim), dtype=kind)
+    rest = np.flatnonzero(observed).astype(kind)
+    out = np.empty((len(rest), observed.ndim), dtype=kind)
     for n in range(observed.ndim - 1, 0, -1):
-        flat, out[:, n] = np.divmod(flat, kind(observed.shape[n]))
-    out[:, 0] = flat
+        flat, length = rest, kind(observed.shape[n])
+        rest = flat // length  # a third of the time of divmod
+        np.subtract(flat, rest * length, out=out[:, n])
+    out[:, 0] = rest
     return out
 
 

@@ -182,12 +182,13 @@ def with_positions(obs: Observations, labels: Mapping[str, Any] | None = None) -
     told = {d: labels for d, labels in found.items() if d in lengths and len(labels) == lengths[d]}
     numbers = {d: as_numbers(labels) for d, labels in told.items()}
     places = tuple(_places(numbers.get(d)) for d in obs.dims)
-    return replace(
+    made = replace(
         obs,
         positions=None if all(at is None for at in places) else places,
         unordered=frozenset(d for d, at in numbers.items() if at is None and not _say_an_order(told[d])),
         periods={d: turn for d, labels in told.items() if (turn := calendar_period(labels)) is not None},
     )
+    return made.keep_mask(obs)
 
 
 def as_numbers(labels: Any) -> Array | None:

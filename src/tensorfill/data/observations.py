@@ -215,6 +215,8 @@ class Observations:
     def flat(self) -> NDArray[np.intp]:
         """Position of each observation in the C-ordered dense tensor, (nnz,)."""
         self.refuse_huge("positions in the dense tensor")
+        if "mask" in vars(self):
+            return np.flatnonzero(self.mask)
         return np.ravel_multi_index(tuple(self.indices.T), self.shape).astype(np.intp, copy=False)
 
     @cached_property
@@ -224,6 +226,12 @@ class Observations:
         out = np.zeros(self.size, dtype=bool)
         out[self.flat] = True
         return out.reshape(self.shape)
+
+    def keep_mask(self, other: Observations) -> Observations:
+        """Take over the mask of `other`, which has the same entries, if it is at hand: it takes time to make."""
+        if "mask" in vars(other):
+            vars(self)["mask"] = other.mask
+        return self
 
     @property
     def gaps(self) -> NDArray[np.bool_]:

@@ -206,14 +206,17 @@ def cut(
     where = _coordinates(index, shown, fixed)
     estimate = np.asarray(done.at(where), dtype=np.float64).reshape(shape)
     given = np.full(shape, np.nan)
-    inside = np.ones(obs.nnz, dtype=bool)
+    rows = np.arange(obs.nnz)
     for n, i in fixed.items():
-        inside &= obs.indices[:, n] == i
-    rows = np.flatnonzero(inside)
+        rows = rows[obs.indices[rows, n] == i]
+    place: list[Array] = []  # of each row in the cut, per mode
     for n, kept in zip(shown, index, strict=True):
-        rows = rows[np.isin(obs.indices[rows, n], kept)]
-    place = tuple(np.searchsorted(kept, obs.indices[rows, n]) for n, kept in zip(shown, index, strict=True))
-    given[place] = obs.values[rows]
+        at = np.full(obs.shape[n], -1)
+        at[kept] = np.arange(len(kept))
+        found = at[obs.indices[rows, n]]
+        inside = found >= 0
+        rows, place = rows[inside], [*(before[inside] for before in place), found[inside]]
+    given[tuple(place)] = obs.values[rows]
     completed = np.where(np.isnan(given), cast_like(estimate, data_dtype(obs)), given)
     if done.unfilled is not None:
         completed = np.where(done.unfilled[tuple(where.T)].reshape(shape), np.nan, completed)
@@ -252,8 +255,10 @@ def to_rgb(values: Array, limits: tuple[float, float], missing: NDArray[np.bool_
     gap is a whole pixel, so that a hole is not taken for a dark spot.
     """
     low, high = limits
-    scaled = np.clip((np.nan_to_num(np.asarray(values, dtype=np.float64), nan=low) - low) / (high - low), 0, 1)
-    out = np.rint(255 * (scaled if scaled.ndim == 3 else scaled[..., None])).astype(np.uint8)
+    if values.dtype != np.uint8 or limits != (0, 255):  # which are what they are to be
+        scaled = np.clip((np.nan_to_num(np.asarray(values, dtype=np.float64), nan=low) - low) / (high - low), 0, 1)
+        values = np.rint(255 * scaled).astype(np.uint8)
+    out = values if values.ndim == 3 else values[..., None]
     out = np.broadcast_to(out, (*out.shape[:2], 3)).copy()
     if missing is not None:
         gone = missing if missing.ndim == 3 else missing[..., None]
