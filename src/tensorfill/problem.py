@@ -314,11 +314,12 @@ def diagnose(obs: Observations, rank: Any, modes: Mapping[Any, InterElementPrior
     empty = [(n, i) for n, i in obs.empty_slices() if n not in tied]
     if empty:
         n, i = empty[0]
+        first = slice_name(obs, n, i)
+        many = len(empty) > 1
         out.append(
-            f"{len(empty)} slice{'s have' if len(empty) > 1 else ' has'} no observed entry, the first being "
-            f"{slice_name(obs, n, i)}; expect no more than an average there. "
-            f"Leave {'them' if len(empty) > 1 else 'it'} out; or, if neighbours are alike, add smoothness along "
-            f"{obs.dims[n]}."
+            (f"{len(empty)} slices have no observed entry, the first being {first}" if many else f"{first} is empty")
+            + f": expect no more than an average there. Leave {'them' if many else 'it'} out; or, if neighbours are "
+            f"alike, add smoothness along {obs.dims[n]}."
         )
     parameters = form.free(obs.shape, rank)
     if parameters > obs.nnz and not modes:

@@ -339,6 +339,11 @@ def test_a_table_with_categories_is_filled_as_on_the_command_line(workspace, tmp
     seen = workspace.open(str(tmp_path / "p.csv"), str(tmp_path))
     assert (seen["missing"], seen["shape"], seen["notes"]) == (12, [80, 4], [])
     assert seen["peek"]["cells"][1] == rows[1]
+    assert (seen["kinds"], seen["strips"]) == ("2 of numbers, 2 of text", ["height", "weight", "city", "answer"])
+    assert seen["lines"][0].startswith("row: ")  # not by the name of a column of text
+    with Image.open(tmp_path / "given.png") as drawn:
+        strips = np.array_split(np.asarray(drawn.convert("L"), dtype=float), 4)
+    assert min(strip.std() for strip in strips) > 20  # each column in its own scale
     workspace.check({"effort": "quick"})
     workspace.fit()
     told = workspace.summary()
@@ -371,7 +376,7 @@ def test_categories_stay_with_a_value_that_means_missing_and_with_error_bars(wor
     (tmp_path / "p.csv").write_text("height,weight,city\n" + "\n".join(rows) + "\n")
     workspace.open(str(tmp_path / "p.csv"), str(tmp_path))
     seen = workspace.open(str(tmp_path / "p.csv"), str(tmp_path), {"missing_value": -999})
-    assert (seen["missing"], seen["dtype"]) == (2, "numbers, text and dates")
+    assert (seen["missing"], seen["kinds"]) == (2, "2 of numbers, 1 of text")
     workspace.check({"effort": "quick", "error_bars": True})
     workspace.fit()
     told = workspace.summary()

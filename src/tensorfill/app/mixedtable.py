@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from tensorfill.app.describe import MOST_STRIPS, is_lying
 from tensorfill.app.options import Options, arguments
+from tensorfill.data.facts import compute_facts
+from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.io.files import FORMATS
 from tensorfill.io.mixed import MixedTable, table_format
+from tensorfill.io.observe import observe
+from tensorfill.terminal import noting
 
 ROWS, COLUMNS = 6, 7  # of the table that are shown
 
@@ -17,10 +24,15 @@ def describe_table(table: MixedTable) -> dict[str, Any]:
     frame = table.frame
     missing = int(frame.isna().sum().sum())
     shown = frame.iloc[:ROWS, :COLUMNS]
+    with noting(DataWarning):  # told when the table is filled
+        facts = compute_facts(observe(frame))
     return {
         "shape": list(frame.shape),
         "dims": ["row", "column"],
-        "dtype": "numbers, text and dates",
+        "kinds": column_kinds(frame),
+        "lines": str(facts).split("\n")[2:],
+        "own_scales": "column",
+        "strips": [str(c) for c in frame] if is_lying(frame.shape) and frame.shape[1] <= MOST_STRIPS else [],
         "entries": int(frame.size),
         "missing": missing,
         "share": missing / frame.size,
@@ -32,6 +44,33 @@ def describe_table(table: MixedTable) -> dict[str, Any]:
             "more": [n - k for n, k in zip(frame.shape, shown.shape, strict=True)],
         },
     }
+
+
+def column_kinds(frame: Any) -> str:
+    """How many columns there are of each kind: "2 of numbers, 1 of text"."""
+    from pandas.api import types
+
+    kinds = {"numbers": types.is_numeric_dtype, "dates": types.is_datetime64_any_dtype, "text": lambda dtype: True}
+    found = [next(kind for kind, holds in kinds.items() if holds(dtype)) for dtype in frame.dtypes]
+    return ", ".join(f"{found.count(kind)} of {kind}" for kind in kinds if kind in found)
+
+
+def in_own_scales(table: MixedTable) -> Observations:
+    """Every column as numbers from 0 to 1, lowest to highest; of text and dates, by their order."""
+    import pandas as pd
+
+    columns = []
+    for _, column in table.frame.items():
+        if not pd.api.types.is_numeric_dtype(column.dtype):
+            if pd.api.types.infer_dtype(column, skipna=True).startswith("mixed"):  # without an order
+                column = column.astype(str).where(column.notna())
+            column = pd.Series(pd.factorize(column, sort=True)[0]).replace(-1, np.nan)
+        columns.append(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    T = np.stack(columns, axis=1)
+    seen = ~np.isnan(T).all(axis=0)
+    T[:, seen] -= np.nanmin(T[:, seen], axis=0)
+    T[:, seen] /= np.maximum(np.nanmax(T[:, seen], axis=0), np.finfo(float).tiny)
+    return Observations.from_dense(T, dims=("row", "column"))
 
 
 def table_formats(name: str) -> list[dict[str, str]]:

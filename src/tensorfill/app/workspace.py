@@ -16,7 +16,7 @@ import numpy as np
 from tensorfill.api import complete
 from tensorfill.app import describe
 from tensorfill.app.formats import list_formats
-from tensorfill.app.mixedtable import describe_table, table_formats, table_python
+from tensorfill.app.mixedtable import describe_table, in_own_scales, table_formats, table_python
 from tensorfill.app.openfile import OpenFile
 from tensorfill.app.options import Options, bars_name, command, in_page_words, python, stem
 from tensorfill.app.progress import Progress, rough_seconds, save_picture
@@ -164,7 +164,7 @@ class Workspace:
         if describe.paintable(loaded):
             rgb = describe.draw_photograph(loaded, value_range(file.sample))
         else:
-            rgb = describe.draw_heat_map(file.obs)
+            rgb = describe.draw_heat_map(file.obs if table is None else in_own_scales(table))
         save_picture(rgb, self.folder / described["given"])
         if table is not None:  # which is more than its columns of numbers
             described |= describe_table(table)

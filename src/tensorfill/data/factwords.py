@@ -28,14 +28,14 @@ def lines(facts: Facts) -> list[str]:
     if facts.gaps:
         out.append("gaps: " + ", ".join(f"{share:.0%} {name}" for name, share in facts.gaps.items()))
     if facts.noise > 0:
-        out.append(f"noise: neighbours differ by about {facts.noise:.3g} that is no structure")
+        out.append(f"noise: neighbours differ by about {facts.noise:.3g} at random")
     return out
 
 
 def _mode(m: ModeFacts) -> str:
     """One mode in words."""
     if m.channels:
-        words = ["one alone" if m.length == 1 else "few: channels, or series without an order"]
+        words = ["a single one" if m.length == 1 else "few: taken as channels, or series without an order"]
     elif m.smooth:
         words = [f"smooth: neighbours differ by {m.rough:.0%} of what far entries do"]
     elif m.ordered and m.rough <= m.smoothest:
@@ -51,5 +51,5 @@ def _mode(m: ModeFacts) -> str:
     if m.spreads > 5:
         words.append(f"standard deviations of its slices differ by a factor of {m.spreads:.3g}")
     if m.seen < m.length:
-        words.append(f"{m.length - m.seen} of its slices were never seen")
+        words.append(f"{m.length - m.seen} of {m.length} without any known entry")
     return "; ".join(words)

@@ -41,6 +41,11 @@ function fillList(list, texts) {
   list.replaceChildren(...(texts || []).map((t) => element("li", t)));
 }
 
+// Sentences, which may begin with the name of the file.
+function fillNotes(list, texts) {
+  fillList(list, texts.map((t) => (t.startsWith(file.name) ? t : capital(t))));
+}
+
 const ENDED = "tensorfill app is no longer running. Start it again, and open the address that it prints.";
 
 async function ask(path, options) {
@@ -152,7 +157,7 @@ async function looked(answer, work = { strokes: [], sent: null }) {
   $("look-title").textContent = file.name;
   $("look-lead").textContent = leadWords();
   showQuestions();
-  fillList($("notes"), file.notes);
+  fillNotes($("notes"), file.notes);
   fillList($("lines"), file.lines);
   showPeek();
   $("strips").replaceChildren(...file.strips.map((name) => element("span", name)));
@@ -186,8 +191,10 @@ function showFacts() {
   const rows = [
     ["Entries", count(file.entries)],
     ["Missing", file.missing ? `${count(file.missing)} (${percent(file.share)})` : painted ? `${percent(painted)}, painted over` : "none yet", file.missing || painted ? "many" : ""],
-    ["Numbers", `${file.picture ? "brightness" : file.numbers}, ${file.range[0]} to ${file.range[1]}`],
-    ["Stored as", file.dtype],
+    ...(file.kinds ? [["Columns", file.kinds]] : [
+      ["Numbers", `${file.picture ? "brightness" : file.numbers}, ${file.range[0]} to ${file.range[1]}`],
+      ["Stored as", file.dtype],
+    ]),
   ];
   if (file.read_as) rows.push(["Read as", `${file.read_as.dims.join(" × ")} → ${file.read_as.value || "value"}`]);
   if (masked) rows.push(["Mask", masked]);
@@ -364,7 +371,7 @@ function progress(status) {
   else if (status.iteration !== undefined) words.push(`Fit ${status.fit}, iteration ${status.iteration}`);
   if (typeof status.held_out === "number") words.push(`held-out error ${status.held_out.toPrecision(3)}`);
   else if (status.tries && status.tries.length) words.push(`held-out error ${(100 * status.tries[0].error).toFixed(1)} % of the standard deviation`);
-  $("run-words").textContent = words.join(" · ") || "Starting";
+  $("run-words").textContent = words.join(" · ") || (status.seconds < 0.5 ? "Starting" : "Trying methods on known entries");
   $("run-clock").textContent = clock(status.seconds) + (status.left > 2 ? ` · about ${clock(status.left)} left` : "");
   if (status.picture && $("now").dataset.number !== String(status.picture)) {
     $("now").dataset.number = status.picture;
@@ -401,7 +408,7 @@ async function finished(status) {
   if (status.filled || !status.ahead) done.push(`${plural(status.filled, status.unit, status.unit + "s")} filled`);
   $("result-title").textContent = `${stopped}${done.join(", ")} in ${file.name}`;
   $("result-lead").textContent = `${status.quality} ${status.stopped ? "" : `It took ${status.seconds.toFixed(1)} s.`}`;
-  fillList($("result-notes"), [...(status.good || status.stopped ? [] : [status.sentence]), ...status.notes]);
+  fillNotes($("result-notes"), [...(status.good || status.stopped ? [] : [status.sentence]), ...status.notes]);
   $("format").replaceChildren(...status.formats.map((f) => new Option(`${f.title.replace(/^an? /, "")} (${f.ending})`, f.name)));
   $("bars-file").hidden = !status.bars;
   $("mask-save").hidden = !status.mask;
