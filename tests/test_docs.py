@@ -88,6 +88,12 @@ def test_only_kinds_of_blocks_that_are_tested(page):
             assert "import tensorfill" not in body, f"{where}: say ```python, so that it is run"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_code_is_seen_whole_on_a_laptop(page):
+    long = {line + k: text for _, line, body in blocks(page) for k, text in enumerate(body.splitlines())}
+    assert {line: text for line, text in long.items() if len(text) > 90} == {}
+
+
 @pytest.mark.parametrize(
     "page",
     [p for p in PAGES if any(b[0] in ("python", "sh", "console") for b in blocks(p)) and p.stem != TASKS],
