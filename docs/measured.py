@@ -1,4 +1,5 @@
-"""Tables in README.md and docs/*.md of what was measured: between `<!-- measured: X -->` and `<!-- end -->`, from docs/results/*.csv.
+"""Tables of what was measured in README.md and docs/*.md, between `<!-- measured: X -->` and `<!-- end -->`, made from
+docs/results/*.csv.
 
 Run:  python docs/measured.py      (rewrites them; a test fails while they are out of date)
 

@@ -13,6 +13,7 @@ from tensorfill_benchmarks import (
     choose_front,
     choose_gaps,
     choose_lines,
+    choose_networks,
     choose_others,
     choose_report,
     choose_sets,
@@ -55,6 +56,23 @@ def test_single_entries_have_the_share_of_their_name():
     for share in (20, 50, 80):
         hidden = choose_gaps.hide(sensors(0), "mine", f"single{share}")
         assert hidden.mean() == pytest.approx(share / 100, abs=0.04)
+
+
+def test_windows_of_networks_are_put_together_again(monkeypatch):
+    monkeypatch.setattr(choose_networks, "STEPS", 50)
+    data = sensors(0)  # 240 steps, of which the last window takes some again
+    T = np.where(choose_gaps.hide(data, "mine", "runs"), np.nan, data.values)
+    seen = []
+
+    def network(windows):
+        seen.append(windows.shape)
+        return np.zeros(windows.shape)  # the mean of each series
+
+    out = choose_networks.fill(network, data, T)
+    assert seen == [(5, 50, 6)]
+    means = np.broadcast_to(np.nanmean(T, axis=(0, 1)), T.shape)
+    np.testing.assert_allclose(out, np.where(np.isnan(T), means, T))
+    assert choose_networks.fill(network, table(), table().values) == "no mode is time"
 
 
 def test_runs_are_long_and_cross_midnight():

@@ -25,6 +25,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Run
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
+from tensorfill_benchmarks import choose_networks
 from tensorfill_benchmarks import choose_sets as sets
 from tensorfill_benchmarks.cells import Cell, CellFile, Report, Watcher, run_cells
 from tensorfill_benchmarks.choose_data import DataSet, NotHere, Places, Spec
@@ -102,7 +103,7 @@ def _runs(parts: Iterable[str], seeds: Sequence[int]) -> list[tuple[str, int]]:
     out: list[tuple[str, int]] = []
     for part in parts:
         if part == "others":
-            out += [(name, 0) for name in OTHERS]
+            out += [(name, 0) for name in (*OTHERS, *choose_networks.installed())]
         elif part == "candidates":
             out += [(ALONE + name, 0) for name in candidates()]
         else:
@@ -149,7 +150,8 @@ def fill(data: DataSet, hidden: Mask, what: str, seed: int) -> tuple[Array | Non
     elif what.startswith(ALONE):
         work = partial(alone, what.removeprefix(ALONE), Observations.from_dense(T, mask), seed)
     else:
-        work = partial(OTHERS[what], data, np.where(mask, T, np.nan).astype(np.float64))
+        filler = OTHERS[what] if what in OTHERS else choose_networks.load(what)
+        work = partial(filler, data, np.where(mask, T, np.nan).astype(np.float64))
     start = time.process_time()
     answer = work()
     seconds = time.process_time() - start
