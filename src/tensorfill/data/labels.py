@@ -188,7 +188,9 @@ def with_positions(obs: Observations, labels: Mapping[str, Any] | None = None) -
         unordered=frozenset(d for d, at in numbers.items() if at is None and not _say_an_order(told[d])),
         periods={d: turn for d, labels in told.items() if (turn := calendar_period(labels)) is not None},
     )
-    return made.keep_mask(obs)
+    if "mask" in vars(obs):  # of the same entries
+        vars(made)["mask"] = obs.mask
+    return made
 
 
 def as_numbers(labels: Any) -> Array | None:

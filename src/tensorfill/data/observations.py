@@ -227,12 +227,6 @@ class Observations:
         out[self.flat] = True
         return out.reshape(self.shape)
 
-    def keep_mask(self, other: Observations) -> Observations:
-        """Take over the mask of `other`, which has the same entries, if it is at hand: it takes time to make."""
-        if "mask" in vars(other):
-            vars(self)["mask"] = other.mask
-        return self
-
     @property
     def gaps(self) -> NDArray[np.bool_]:
         """True where something is missing that is to be filled, full shape."""
@@ -303,11 +297,8 @@ class Observations:
         """Refuse values that the prior cannot produce, naming the first."""
         bad = np.flatnonzero(~domain.includes(self.values))
         if bad.size:
-            k = int(bad[0])
-            msg = (
-                f"values must be {domain.phrase} for {prior}; got {float(self.values[k])} at index {self.index_at(k)}. "
-                f"Use {advice}, or mask that entry."
-            )
+            at = f"{float(self.values[bad[0]])} at index {self.index_at(bad[0])}"
+            msg = f"values must be {domain.phrase} for {prior}; got {at}. Use {advice}, or mask that entry."
             raise ValueError(msg)
 
     # --- parts --------------------------------------------------------------------------------------------------
