@@ -149,7 +149,7 @@ def working_dtype(dtype: np.dtype[Any]) -> type:
 def _coordinates(observed: NDArray[np.bool_]) -> NDArray[np.integer]:
     """(nnz, N) in the narrowest of int32 and int64 that fits: half the memory traffic in the kernels."""
     kind = np.int32 if observed.size < 2**31 else np.int64  # positions in the flat array must fit as well
-    rest = np.flatnonzero(observed).astype(kind)
+    rest: Array = np.flatnonzero(observed).astype(kind)
     out = np.empty((len(rest), observed.ndim), dtype=kind)
     for n in range(observed.ndim - 1, 0, -1):
         flat, length = rest, kind(observed.shape[n])
