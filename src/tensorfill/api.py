@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -237,10 +238,17 @@ def _complete_blocks(
             if given is not None and given is not False:
                 msg = f"{name} {many}; leave it out."
                 raise ValueError(msg)
-        if not isinstance(recipe, Auto):
+        if not recipe.fits_blocks:
             msg = f'method {recipe.name!r} {many}; use method="auto".'
             raise ValueError(msg)
-        return recipe.fit_blocks(parts, run)
+        whole, power = dataclasses.replace(parts.sample, blocks=parts), power_of(parts.sample)
+        if not power:
+            done = recipe.fit_blocks(parts, run)
+        else:  # a double holds no power of two beyond 1023
+            done = recipe.fit_blocks(parts.in_units(0.0, math.ldexp(1.0, min(power, 1023))), run)
+            done = multiply(done, whole, min(power, 1023))
+        parts.settle()
+        return dataclasses.replace(done, observations=whole)
     except BaseException:
         parts.close()
         raise

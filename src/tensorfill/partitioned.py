@@ -126,14 +126,14 @@ class Partitioned(Problem):
             )
             raise ValueError(msg)
         if not self.quiet:
-            self._check_domain()
+            self.check_domain()
 
     @staticmethod
     def on_blocks(partitions: Partitions, rank: Any, **settings: Any) -> Partitioned:
         """The problem of these observations."""
         return Partitioned(partitions.sample, rank, partitions=partitions, **settings)
 
-    def _check_domain(self) -> None:
+    def check_domain(self) -> None:
         """Refuse values that the prior cannot produce, in any block."""
         domain = self.prior.t_domain
         if domain == Interval():

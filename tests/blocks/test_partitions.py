@@ -1,7 +1,6 @@
 """Observations in blocks: the same problem in every home, however it is cut; files in pieces; nothing left behind."""
 
 import dataclasses
-import itertools
 import os
 import subprocess
 import sys
@@ -296,23 +295,6 @@ def test_a_label_is_not_called_empty_because_its_only_row_was_set_aside(rng):
     assert whole.empty_slices() == [(0, 0), (2, 0)]
 
 
-def test_softer_ridges_are_tried_where_stiff_ones_stay_at_the_start(rng, monkeypatch):
-    from tensorfill.auto.large_data import RIDGES, Trials
-    from tensorfill.auto.settings import AutoSettings
-    from tensorfill.methods.base import Run
-
-    losses, ridges = iter([1.0, 1.0, 0.5, 0.6]), []
-
-    def fit(self, choice, start, by=0.0, *, long=False):
-        ridges.append(choice.ridge)
-        return next(losses), list(start)
-
-    monkeypatch.setattr(Trials, "fit", fit)
-    obs = some(rng, shape=(17, 19))
-    Trials(obs, tfl.Normal(), AutoSettings(), Run(seed=0)).starts(2, {})
-    np.testing.assert_allclose(np.array(ridges) / ridges[0], np.array(RIDGES) / RIDGES[0])
-
-
 def test_lots_are_even_and_differ_with_the_seed():
     where = np.stack(np.meshgrid(np.arange(300), np.arange(200), indexing="ij"), axis=-1).reshape(-1, 2)
     share = (hash_indices(where, 1) < np.uint64(2**63)).mean()
@@ -508,8 +490,8 @@ def test_no_store_outlives_a_refusal(tmp_path, monkeypatch, rng):
         assert list((tmp_path / "stores").iterdir()) == []
         del kept  # until here the error, and with it every frame, was at hand
     monkeypatch.setitem(open_data.__kwdefaults__, "large", 10)
-    with pytest.raises(ValueError, match="candidates means nothing"):
-        tfl.complete(twice[0], dims=["user", "week"], value="stars", candidates=["means"])
+    with pytest.raises(ValueError, match="no candidate can make use"):
+        tfl.complete(twice[0], dims=["user", "week"], value="stars", candidates=["knn"])
     assert list((tmp_path / "stores").iterdir()) == []
 
 
@@ -540,7 +522,6 @@ def ratings(tmp_path, rng, monkeypatch):
     frame = pd.DataFrame({"user": [f"u{k:03d}" for k in i], "item": j, "stars": X[i, j] + 0.1 * rng.normal(size=count)})
     frame[: count // 2].to_parquet(tmp_path / "a.parquet")
     frame[count // 2 :].to_parquet(tmp_path / "b.parquet")
-    monkeypatch.setattr(opening, "LARGE", 1000)
     monkeypatch.setattr(opening.open_data, "__kwdefaults__", {**opening.open_data.__kwdefaults__, "large": 1000})
     return str(tmp_path / "*.parquet"), X, frame
 
@@ -551,8 +532,10 @@ def test_complete_on_files_larger_than_everything_can_be_tried_on(ratings, tmp_p
     assert isinstance(done.observations, Sample)
     assert done.observations.nnz == len(frame)
     assert done.error < 0.2
-    ridges = sorted({float(t.name.split("ridge ")[1].split(",")[0]) for t in done.tried})
-    assert any(2 < b / a < 5 for a, b in itertools.pairwise(ridges))  # not by decades alone
+    tried = {row.method: row for row in done.tried}
+    assert tried["bayes"].note == "it needs all observations in memory"
+    assert np.isfinite(tried["means"].error)
+    assert sum(row.weight for row in done.tried) == pytest.approx(1)
     users = list(done.observations.labels["user"])
     wanted = {"user": ["u007", "u149"], "item": [3, 79]}
     got = done.at(wanted)
@@ -633,24 +616,12 @@ def test_other_models_on_files(ratings, model, rank):
     assert done.error < 0.5
 
 
-def test_stochastic_steps_are_taken_where_they_lead_as_far_on_the_corner(ratings, monkeypatch):
-    from tensorfill.auto import large_data
-
+def test_a_solver_that_was_given_fits_the_blocks(ratings):
     pattern, _, _ = ratings
-    settings = dict(dims=["user", "item"], value="stars", rank=(2, 2), model="tucker", ridge=0.1)
-    monkeypatch.setattr(large_data, "RATE", 0.05)  # these data are few, without much noise, and far from their start
-    fast = tfl.complete(pattern, **settings)
-    assert fast.settings["solver"] == "adam"
-    assert fast.error < 0.2
-    monkeypatch.setattr(large_data, "STEPS", 40)
-    monkeypatch.setattr(large_data, "RATE", 1e-9)  # they lead nowhere
-    slow = tfl.complete(pattern, **settings, max_iter=2)
-    assert slow.settings["solver"] == "lbfgsb"
-    own = tfl.complete(
-        pattern, **settings | {"model": None, "rank": 2}, solver=tfl.Adam(batch=1000, steps=150, rate=0.05)
-    )
-    assert own.settings["solver"] == "adam"
-    assert own.error < 0.4
+    solver = tfl.Adam(batch=1000, steps=150, rate=0.05)
+    done = tfl.complete(pattern, dims=["user", "item"], value="stars", rank=2, solver=solver)
+    assert done.settings["solver"] == "adam"
+    assert done.error < 0.4
 
 
 def test_what_blocks_cannot_do_is_said(ratings):
@@ -660,8 +631,8 @@ def test_what_blocks_cannot_do_is_said(ratings):
         tfl.complete(pattern, **settings, method="bayes")
     with pytest.raises(ValueError, match="error_bars needs all observations in memory"):
         tfl.complete(pattern, **settings, error_bars=0.9)
-    with pytest.raises(ValueError, match="candidates means nothing"):
-        tfl.complete(pattern, **settings, candidates=["means"])
+    with pytest.raises(ValueError, match=r"no candidate can .*knn: it needs all observations in memory"):
+        tfl.complete(pattern, **settings, candidates=["knn"])
 
 
 def test_few_rows_of_files_are_completed_as_a_table(tmp_path, rng):
@@ -737,5 +708,5 @@ def test_ctrl_c_while_trying_keeps_what_the_corner_says(ratings):
 def test_a_time_limit_is_for_the_trials_too(ratings):
     pattern, _, _ = ratings
     done = tfl.complete(pattern, dims=["user", "item"], value="stars", seconds=1e-3)
-    assert len(done.tried) == 1  # the first is always tried; however fast the machine, there is no time for another
+    assert sum(np.isfinite(row.error) for row in done.tried) <= 1  # there is no time for another
     assert np.isfinite(done.error)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
-from tensorfill.auto import large_data, size
 from tensorfill.auto.answer import cut_short, fit_one, from_contest, nothing_missing
 from tensorfill.auto.contest import Contest
 from tensorfill.auto.data_warnings import warn
 from tensorfill.auto.ensemble import decide
 from tensorfill.auto.no_contest import without_contest
 from tensorfill.auto.rounds import run_contest
+from tensorfill.auto.sample import subset_of
 from tensorfill.auto.settings import AutoSettings
 from tensorfill.blocks import Partitions
+from tensorfill.blocks.dense_subset import facts_in_blocks
 from tensorfill.blocks.draw import Draw
-from tensorfill.blocks.memory import in_memory
-from tensorfill.data.facts import compute_facts
+from tensorfill.blocks.memory import blocks_memory, in_memory
+from tensorfill.data.facts import Facts, compute_facts, is_picture
+from tensorfill.data.memory import most_in_memory
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Run
+from tensorfill.methods.image.large import many_pixels, memory_of_windows
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
+
+SPARSE = 0.125  # the share of known entries below which a tensor may be fitted in blocks, which are lists of entries
 
 
 @METHODS.register("auto", at=0)
@@ -35,21 +40,33 @@ class Auto(AutoSettings):
     use_when = "always, to begin with"
     fills_one_series = True
 
+    fits_blocks = True
+
     def memory(self, obs: Observations) -> float:
         """As of any method, but less for what is completed window by window or block by block."""
-        own = size.memory(obs)
-        return super().memory(obs) if own is None else own
+        if is_picture(obs) and many_pixels(obs.shape):
+            return memory_of_windows(obs)
+        return blocks_memory(obs) if self._needs_blocks(obs) else super().memory(obs)
+
+    def _needs_blocks(self, obs: Observations) -> bool:
+        """Are these too many for memory, in a tensor that is mostly empty?"""
+        return obs.share < SPARSE and not obs.features and obs.nnz > most_in_memory()
 
     def fit(self, obs: Observations, run: Run) -> Completion:
-        done = self.resolve(obs)._fit(relative_weights(obs), run)
-        return done if obs.weights is None else replace(done, observations=obs)
+        resolved = self.resolve(obs)
+        if self._needs_blocks(obs):
+            done = resolved.fit_blocks(in_memory(obs, Draw.asked(run.seed, self.held_out)), run)
+        else:
+            done = resolved._fit(relative_weights(obs), compute_facts(obs), run)
+        return replace(done, observations=obs)
 
-    def _fit(self, obs: Observations, run: Run) -> Completion:
+    def fit_blocks(self, parts: Partitions, run: Run) -> Completion:
+        """The same for observations in blocks: the contest is held on a dense subset of them."""
+        obs = replace(parts.sample, blocks=parts)
+        return self.resolve(obs)._fit(obs, facts_in_blocks(parts, subset_of(obs, run)), run)
+
+    def _fit(self, obs: Observations, facts: Facts, run: Run) -> Completion:
         began = time.monotonic()
-        if not large_data.unused_settings(self) and size.in_blocks(obs) and not obs.features:
-            done = large_data.complete_blocks(in_memory(obs, Draw.asked(run.seed, self.held_out)), self, run, self.name)
-            return replace(done, observations=obs)
-        facts = compute_facts(obs)
         if (obs.nnz == obs.size or (obs.outside is not None and not obs.gaps.any())) and not self.restricts:
             return nothing_missing(obs, facts, self.name)
         self.check_unused(facts, obs.features)
@@ -68,10 +85,6 @@ class Auto(AutoSettings):
         except KeyboardInterrupt:  # in a method that has no loop of its own to hand back its best
             contest.ended = Status.INTERRUPTED
             return cut_short(contest, run, self.name)
-
-    def fit_blocks(self, parts: Partitions, run: Run) -> Completion:
-        """The same for observations in blocks, in less time than all methods would take."""
-        return large_data.complete_blocks(parts, self.resolve(parts.sample), run, self.name)
 
 
 def relative_weights(obs: Observations) -> Observations:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tensorfill.auto.context import Context
 from tensorfill.auto.folds import Split, loss_weights, make_folds
-from tensorfill.auto.sample import sample_slices
+from tensorfill.auto.sample import take_part
 from tensorfill.auto.settings import AutoSettings
 from tensorfill.auto.trial_cache import TrialCache
 from tensorfill.data.facts import TWO_ENDS, Facts, unit_mode
@@ -80,7 +80,7 @@ class Contest:
     @staticmethod
     def on(obs: Observations, facts: Facts, given: AutoSettings, run: Run) -> Contest:
         """Folds drawn as the gaps lie."""
-        part, part_facts = sample_slices(obs, facts, run.seed)
+        part, part_facts = take_part(obs, facts, run)
         folds = make_folds(part, part_facts, given.held_out, run.seed)
         cache = TrialCache.of(run, f"{given!r} {obs.digest()}")
         return Contest(obs, facts, given, run, part, part_facts, folds, cache=cache)
@@ -149,6 +149,7 @@ class Contest:
             self.run,
             checkpoint=None,
             resume=False,
+            max_iter=self.run.max_iter if self.part is self.obs else None,
             seconds=self._seconds(),
             facts=self.part_facts,
             memo=fold.memo,
@@ -253,7 +254,7 @@ class Contest:
     @cached_property
     def error_units(self) -> Units | None:
         """Units in which errors are reported: spreads of the slice where slices have units of their own, else None."""
-        mode = unit_mode(self.obs, self.facts.smooth)
+        mode = None if self.facts.in_blocks else unit_mode(self.obs, self.facts.smooth)
         return None if mode is None else Units.of_slices(self.obs, mode)
 
     def by_kind(self) -> Iterator[tuple[str, Array]]:

@@ -133,7 +133,7 @@ class AutoSettings(Method):
         able, refused = [], {}
         for name, cls in METHODS.items():
             if cls.competes:
-                why = self._refuses(cls) or _no_weights(cls, facts)
+                why = self._refuses(cls) or _cannot(cls, facts)
                 if why is None:  # only then can it be made of what was given
                     why = (method := self.make(cls)).suits(facts)
                 if why is None:
@@ -183,7 +183,10 @@ class AutoSettings(Method):
             raise ValueError(msg)
 
 
-def _no_weights(cls: type[Method], facts: Facts) -> str | None:
+def _cannot(cls: type[Method], facts: Facts) -> str | None:
+    """Why no method of this class may compete on such data; None if one may."""
+    if facts.in_blocks and not cls.fits_blocks:
+        return "it needs all observations in memory"
     return "it has no weights, which were given" if facts.weighted and not cls.uses_weights else None
 
 

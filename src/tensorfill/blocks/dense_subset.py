@@ -6,10 +6,13 @@ rows of every mode are taken, about as many of each, and all observations in the
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tensorfill.blocks.base import Block, Partitions, in_unit
 from tensorfill.blocks.rows import Rows, join
+from tensorfill.data.facts import Facts, compute_facts
 from tensorfill.data.observations import Observations
 from tensorfill.typing import Array
 
@@ -40,6 +43,18 @@ def dense_subset(parts: Partitions, size: int = SIZE) -> tuple[Observations, lis
         length = int(length * (size / max(count, 1)) ** (1 / cut))
     lengths = tuple(len(row) for row in rows)
     return Observations(lengths, *found.take(np.lexsort(found.indices.T[::-1])), parts.sample.dims), rows
+
+
+def facts_in_blocks(parts: Partitions, small: Observations) -> Facts:
+    """Facts of a dense subset as those of all observations: of a mode that was cut only some rows are there, so that
+    their neighbours say nothing, and what has to be known of each slice is not known of all.
+    """
+    facts, modes = compute_facts(small), []
+    for mode, count in zip(facts.modes, parts.sample.counts, strict=True):
+        whole = replace(mode, length=len(count), seen=int(np.count_nonzero(count)), spreads=1.0)
+        cut = mode.length < len(count)
+        modes.append(replace(whole, rough=1.0, smoothest=1.0, period=None, steps=1.0) if cut else whole)
+    return replace(facts, shape=parts.shape, observed=parts.nnz, modes=tuple(modes), gaps={}, in_blocks=True)
 
 
 def _length(shape: tuple[int, ...], nnz: int, size: int) -> int:

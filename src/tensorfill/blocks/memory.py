@@ -53,6 +53,12 @@ class MemoryPartitions(Partitions):
         self.batches.clear()
 
 
+def blocks_memory(obs: Observations) -> float:
+    """Bytes that a fit to observations in memory takes block by block."""
+    copies = obs.ndim + 2  # one sorted along each mode, what was given, what is not set aside
+    return copies * (4.0 * obs.ndim + 8.0) * obs.nnz + 1300.0 * sum(obs.shape)
+
+
 def in_memory(obs: Observations, draw: Draw, *, size_of_block: int = BLOCK) -> MemoryPartitions:
     """Observations as blocks in memory, those that `draw` sets aside left out."""
     tally = Tally(obs.shape, draw.fitted(obs.nnz))

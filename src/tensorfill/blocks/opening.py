@@ -23,17 +23,11 @@ from tensorfill.blocks.rows import join
 from tensorfill.blocks.tasks import read_chunk, read_file, read_frame
 from tensorfill.data.arrays import from_coo
 from tensorfill.data.labels import with_positions
-from tensorfill.data.memory import budget
+from tensorfill.data.memory import budget, most_in_memory
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import FrameSource
 from tensorfill.io.formats.base import FileError
 from tensorfill.io.formats.output import naming
-
-# Observations up to which everything is tried that can be: a contest on so many takes about a minute, half of it for
-# the last fit. Beyond, its time grows faster than the data, and differences between candidates no longer do.
-LARGE = 2_000_000
-# The share of known entries above which a tensor is one for dense arrays, whatever its size.
-DENSE = 0.125
 
 
 @dataclass(frozen=True)
@@ -48,11 +42,6 @@ class _Reading:
     large: int
 
 
-def is_large(obs: Observations) -> bool:
-    """Are these more observations than everything can be tried on, in a tensor that is mostly empty?"""
-    return obs.nnz > LARGE and obs.share < DENSE
-
-
 def open_data(
     data: Any,
     *,
@@ -61,13 +50,15 @@ def open_data(
     weights: Any = None,
     draw: Draw | None = None,
     tell: Tell | None = None,
-    large: int = LARGE,
+    large: int | None = None,
 ) -> Observations | Partitions | None:
     """Files (a pattern, a path, a list of them), a table with its columns named, a Dask array or table, xarray on Dask;
     None if the data are none of these.
+
+    large : the number of observations from which on they stay in blocks; None: as many as are too many for memory
     """
     columns = None if value is None else _columns(dims, value, weights)
-    how = _Reading(dims, draw or Draw(), tell, large)
+    how = _Reading(dims, draw or Draw(), tell, most_in_memory() if large is None else large)
     kind = type(data).__module__.split(".")[0]
     if path_like(data):
         return _from_files(data, columns, how)

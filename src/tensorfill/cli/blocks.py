@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from tensorfill.blocks.cluster import ClusterError
 from tensorfill.blocks.listed import ENDINGS, check_list, write_at
-from tensorfill.blocks.opening import LARGE
 from tensorfill.blocks.paths import files_of, in_pieces, is_table
 from tensorfill.blocks.pieces import rows_of
 from tensorfill.cli.checks import prior_of
 from tensorfill.cli.outputs import check_beside, check_free, tell
+from tensorfill.data.memory import most_in_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
 from tensorfill.io.checkpoint import CheckpointWarning
 from tensorfill.io.formats.output import naming
@@ -58,7 +58,7 @@ def is_large(job: Job) -> bool:
     if not os.path.exists(source) or (is_table(source) and job.value is None):
         return False
     rows = rows_of([source]) if source.lower().endswith((".parquet", ".pq")) else None
-    return rows > LARGE if rows is not None else os.path.getsize(source) > TEXT
+    return rows > most_in_memory() if rows is not None else os.path.getsize(source) > TEXT
 
 
 def run(job: Job, settings: dict[str, Any]) -> int:

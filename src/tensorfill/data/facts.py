@@ -101,6 +101,7 @@ class Facts:
     depth : of a picture with connected gaps (holes, scratches, text): the largest distance, in pixels, from a missing
         pixel to the nearest known one; 0 for everything else
     outliers : share of values that lie far beyond all others
+    in_blocks : are the observations in blocks, these being facts of a subset of them?
     """
 
     shape: tuple[int, ...]
@@ -118,6 +119,7 @@ class Facts:
     weighted: bool = False
     depth: float = 0.0
     outliers: float = 0.0
+    in_blocks: bool = False
 
     @property
     def size(self) -> int:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 SHARE = 0.5  # of what is free; the rest is for copies that libraries make, and for other programs
+PER_KNOWN = 500.0  # bytes that most methods take for each known entry
 SMALL = 2**25  # 32 MiB are given without looking, unless a limit was set
 CHUNK = 2**20  # bytes read at a time
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
@@ -60,6 +61,11 @@ def budget() -> int:
     """Bytes that may be taken now."""
     given = _limit.get()
     return int(SHARE * free()) if given is None else given
+
+
+def most_in_memory() -> int:
+    """So many known entries may be in memory, and be completed there by most methods."""
+    return int(max(budget(), SMALL if _limit.get() is None else 0) / PER_KNOWN)
 
 
 def ask(need: float, what: str) -> None:

@@ -17,7 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tensorfill.blocks import Partitions
 from tensorfill.data.facts import Facts, compute_facts
+from tensorfill.data.memory import PER_KNOWN
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.io.checkpoint import Checkpoint
 from tensorfill.methods.checks import check_whole
@@ -121,6 +123,7 @@ class Method(Settings):
     uses_features: ClassVar[bool] = False  # does it make use of features of slices?
     fills_unseen: ClassVar[bool] = False  # does it predict slices without any entry sensibly?
     fills_one_series: ClassVar[bool] = False  # or must it be folded by its period, to have a second mode?
+    fits_blocks: ClassVar[bool] = False  # can it be fitted to observations in blocks, see `fit_blocks`?
     averages: ClassVar[bool] = False  # is its answer a mean of draws? Another variant of it adds little to that
     takes: ClassVar[frozenset[str]] = frozenset()  # settings of `auto` under which it may compete
 
@@ -143,10 +146,14 @@ class Method(Settings):
         0.2 to 60 % of them known: what grows with the known entries, with the slices, and with all entries.
         """
         everywhere = 30.0 * obs.size if obs.size <= DENSE_LIMIT else 0.0  # larger ones are answered by `at`
-        return everywhere + 500.0 * obs.nnz + 1300.0 * sum(obs.shape)
+        return everywhere + PER_KNOWN * obs.nnz + 1300.0 * sum(obs.shape)
 
     def fit(self, obs: Observations, run: Run) -> Completion:
         """Fill the gaps."""
+        raise NotImplementedError
+
+    def fit_blocks(self, parts: Partitions, run: Run) -> Completion:
+        """Fill the gaps of observations that are in blocks; for methods with `fits_blocks`."""
         raise NotImplementedError
 
     def completion(self, obs: Observations, run: Run, answer: Answer, **more: Any) -> Completion:

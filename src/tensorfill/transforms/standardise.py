@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from tensorfill.blocks import Partitions
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
+from tensorfill.methods.base import Run
 from tensorfill.result.answer import in_units
+from tensorfill.result.completion import Completion
 from tensorfill.result.packing import Answer
 from tensorfill.transforms.base import Transform
 
@@ -41,3 +44,9 @@ class Standardised(Transform):
 
     def invert(self, answer: Answer, state: Units) -> Answer:
         return in_units(answer, state)
+
+    def fit_blocks(self, parts: Partitions, run: Run) -> Completion:
+        units = Units.of_all(parts.sample, centred=self.centred, scaled=self.scaled)
+        level, scale = float(units.level[0]), float(units.scale[0])
+        done = self.method.fit_blocks(parts.in_units(level, scale), run)
+        return replace(done, answer=self.invert(done.answer, units), error=done.error * scale)

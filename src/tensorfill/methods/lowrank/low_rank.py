@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tensorfill.blocks import Partitions
 from tensorfill.data.facts import Facts
 from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
@@ -20,8 +21,17 @@ from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.defaults import PRIOR_OF, default_ridge, default_smooth, prior_for
+from tensorfill.methods.lowrank.blocks import fit_in_blocks
 from tensorfill.methods.lowrank.dispersion import dispersion, negative_binomial
-from tensorfill.methods.lowrank.search import ASIDE, FEWEST, Search, has_no_zero, may_be_overdispersed, middling
+from tensorfill.methods.lowrank.search import (
+    ASIDE,
+    FEWEST,
+    Search,
+    has_no_zero,
+    may_be_normal,
+    may_be_overdispersed,
+    middling,
+)
 from tensorfill.models.init import initial_factors
 from tensorfill.models.unseen import fill_unseen
 from tensorfill.numerical.base import NumericalPrior
@@ -45,6 +55,7 @@ STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
 # then ends where L-BFGS-B does or lower, in a third of the time. Below, it may end higher on yes/no. Measured on the
 # normal and yes/no tables of `bench solvers`, seeds 0 and 1.
 FIRM = 100.0
+MANY = 100_000  # observations from which on that is so under any ridge: rank 8 of 300,000 ratings, 1 to 100 x ridge
 HIGHEST = 26  # rank at which that was measured; the time of a Newton sweep grows with its square
 BURST, EVALUATIONS = 20, 300  # iterations of L-BFGS-B in one step of the loop; evaluations that a fit takes, about
 BURSTS = 4  # patience with it, in such steps
@@ -83,6 +94,7 @@ class LowRank(Method):
     competes = True
     uses_weights = True
     fills_unseen = True
+    fits_blocks = True
     takes = frozenset({"prior", "model", "rank", "smooth", "ridge", "solver"})
     every_start: ClassVar[bool] = False  # are all starts tried, also if the first leads somewhere?
 
@@ -116,7 +128,7 @@ class LowRank(Method):
     def initial_variants(self, facts: Facts) -> int:
         if has_no_zero(facts, self.prior):
             return 2 + (facts.uneven is not None)  # one in each unit
-        return 2 if may_be_overdispersed(facts, self.prior) else 1
+        return 2 if may_be_overdispersed(facts, self.prior) or may_be_normal(facts, self.prior) else 1
 
     def variants(self, facts: Facts) -> Variants:
         search = Search(self, facts)
@@ -132,16 +144,18 @@ class LowRank(Method):
         words = [f"low rank {self.rank}" if self.rank is not None else "low rank"]
         words += [f"{self.stiffer:g} x ridge"] if self.stiffer != 1 else []
         words += [f"{self.smoother:g} x smooth"] if self.smoother != 1 else []
+        words += [str(self.prior)] if isinstance(self.prior, str) else []
         words += ["overdispersed"] if self.overdispersed else []
         words += [f"start {self.start}"] if self.start else []
         return ", ".join(words)
 
     def cost(self, facts: Facts) -> float:
         rank = self._rank(facts)
-        if facts.numbers == "counts" and self.solver is None and rank <= HIGHEST:
+        sweeps = facts.numbers == "counts" or facts.observed >= MANY  # of Newton
+        if sweeps and self.solver is None and self.form == "cp" and rank <= HIGHEST:
             rows = 1e-9 * sum(facts.shape) * rank**3
-            sweeps = SWEEPS + ROUGH * self.overdispersed
-            return 0.02 + sweeps * (1e-4 + rows + facts.observed * (8.5e-8 + 7e-9 * rank))
+            count = SWEEPS + ROUGH * self.overdispersed
+            return 0.02 + count * (1e-4 + rows + facts.observed * (8.5e-8 + 7e-9 * rank))
         return 0.02 + (EVALUATIONS if facts.numbers in ("reals", "scale", "yes/no") else 150) * self._evaluation(facts)
 
     def _rank(self, facts: Facts) -> Any:
@@ -185,6 +199,11 @@ class LowRank(Method):
             settings=settings,
         )
 
+    def fit_blocks(self, parts: Partitions, run: Run) -> Completion:
+        if not self.as_given and prior_for(parts.sample, self.prior).location:
+            return self._standardised(replace(self, as_given=True)).fit_blocks(parts, run)
+        return fit_in_blocks(self, parts, run)
+
     def _standardised(self, inner: LowRank) -> Method:
         """Real numbers are fitted centred, and by their standard deviation: neither level nor unit changes what
         weights mean. A prior that came with its own scale keeps the unit of the data.
@@ -217,7 +236,7 @@ class LowRank(Method):
     def _problem(
         self, data: Observations, rank: Any, prior: NumericalPrior, smooth: dict[int, float], ridge: float
     ) -> Problem:
-        weights = self._penalties(data.ndim, smooth, ridge)
+        weights = self.penalties(data.ndim, smooth, ridge)
         if self._bounded(prior, rank):
             bound = NonNegative()
             weights = {n: weights[n] + bound if n in weights else bound for n in range(data.ndim)}
@@ -237,7 +256,8 @@ class LowRank(Method):
             and int(rank) <= HIGHEST
         )
 
-    def _penalties(self, ndim: int, smooth: dict[int, float], ridge: float) -> dict[Any, InterElementPrior]:
+    def penalties(self, ndim: int, smooth: dict[int, float], ridge: float) -> dict[Any, InterElementPrior]:
+        """The inter-element prior of every mode."""
         return dict(penalties(ndim, smooth, ridge))
 
     def _smooth(self, obs: Observations, prior: NumericalPrior, facts: Facts) -> dict[int, float]:
@@ -255,7 +275,8 @@ class LowRank(Method):
         if problem.prior.majoriser and problem.prior.x_domain.low >= 0:
             bounded = self._bounded(problem.prior, problem.rank) and Newton().refused(problem) is None
             return Newton() if bounded else Multiplicative()
-        if self.stiffer >= FIRM and self.rank <= HIGHEST and Newton().refused(problem) is None:
+        firm = self.stiffer >= FIRM or problem.observations.nnz >= MANY
+        if firm and self.rank <= HIGHEST and Newton().refused(problem) is None:
             return Newton()
         return LBFGSB(burst=BURST, memory=20)
 

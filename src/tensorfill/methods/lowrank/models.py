@@ -117,8 +117,8 @@ class OtherModel(LowRank):
         own = MODELS[self.form].modes(obs.ndim)
         return {n: rho for n, rho in super()._smooth(obs, prior, facts).items() if n < own}
 
-    def _penalties(self, ndim: int, smooth: dict[int, float], ridge: float) -> dict[Any, InterElementPrior]:
-        """A ridge on every parameter, lest the scale wander to one without."""
+    def penalties(self, ndim: int, smooth: dict[int, float], ridge: float) -> dict[Any, InterElementPrior]:
+        """With a ridge on every parameter, lest the scale wander to one without."""
         form = MODELS[self.form]
         core: dict[Any, InterElementPrior] = dict.fromkeys(form.others(), Ridge(ridge)) if ridge > 0 else {}
         return {**penalties(form.modes(ndim), smooth, ridge), **core}

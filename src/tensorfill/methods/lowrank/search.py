@@ -38,6 +38,11 @@ def may_be_overdispersed(facts: Facts, prior: Any) -> bool:
     return prior is None and facts.numbers == "counts" and ASIDE * facts.observed >= FEWEST
 
 
+def may_be_normal(facts: Facts, prior: Any) -> bool:
+    """Positive numbers of which nobody said what they are: their noise may grow with them, or be the same for all."""
+    return prior is None and facts.numbers == "amounts"
+
+
 def _ladder(facts: Facts, rank: Any) -> list[int]:
     """The ranks to try: the one given, else those that the data can bear."""
     if isinstance(rank, int | np.integer):
@@ -124,8 +129,9 @@ class Search:
 
 
 def _kinds(method: LowRank, facts: Facts) -> list[LowRank]:
-    """The method, and for counts also with a negative binomial."""
-    return [method, replace(method, overdispersed=True)] if may_be_overdispersed(facts, method.prior) else [method]
+    """The method, and for counts also with a negative binomial, for amounts with a normal distribution."""
+    others = [replace(method, overdispersed=True)] if may_be_overdispersed(facts, method.prior) else []
+    return [method, *others, *([replace(method, prior="normal")] if may_be_normal(facts, method.prior) else [])]
 
 
 def _units(method: LowRank, facts: Facts) -> list[Callable[[LowRank], Method]]:

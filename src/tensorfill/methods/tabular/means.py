@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tensorfill.blocks import Partitions
+from tensorfill.blocks.effects import main_effects
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import unfold_modes
@@ -40,6 +42,7 @@ class Means(Method):
     competes = True
     uses_weights = True
     fills_unseen = True
+    fits_blocks = True
     takes = frozenset({"prior", "smooth", "ridge", "tv", "solver", "passes"})  # what must be better than they are
 
     multiplied: bool = False
@@ -51,7 +54,7 @@ class Means(Method):
         if facts.uneven is not None:
             yield Standardised(self, facts.uneven)
         yield self
-        if facts.numbers in ("counts", "amounts"):
+        if facts.numbers in ("counts", "amounts") and not facts.in_blocks:
             yield Means(multiplied=True)
 
     @property
@@ -71,6 +74,16 @@ class Means(Method):
         factors = initial_factors(problem, "means", np.random.default_rng(0), noise=0.0)
         answer = Factors(CP(fill_unseen(obs, factors, facts.smooth)), problem.prior)
         return self.completion(obs, run, answer, problem=problem, settings={"multiplied": False})
+
+    def fit_blocks(self, parts: Partitions, run: Run) -> Completion:
+        if self.multiplied:
+            msg = "multiplied means need all observations in memory, and these are in blocks; leave multiplied out."
+            raise ValueError(msg)
+        level, effects = main_effects(parts)
+        factors = [np.ones((length, len(parts.shape))) for length in parts.shape]
+        for n, effect in enumerate(effects):
+            factors[n][:, n] = effect + (level if n == 0 else 0.0)
+        return self.completion(replace(parts.sample, blocks=parts), run, Factors(CP(factors), PRIORS.make("normal")))
 
 
 def means_table(obs: Observations, run: Run, columns: Sequence[int]) -> Array:

@@ -1,30 +1,90 @@
-"""One fit to observations in blocks, from what a corner of them says, stopped by those set aside."""
+"""One low-rank fit to observations in blocks: it starts from a fit to a dense subset, and stops by those held out."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorfill.blocks import Partitions
+from tensorfill.blocks.dense_subset import dense_subset, facts_in_blocks
 from tensorfill.blocks.placed import Placed
 from tensorfill.data.memory import ask
 from tensorfill.methods.base import Run
 from tensorfill.models.unseen import fill_unseen
 from tensorfill.partitioned import Partitioned, keeps
+from tensorfill.problem import Problem
+from tensorfill.result.answer import Factors, factors_of
+from tensorfill.result.completion import Completion
+from tensorfill.result.record import Status
 from tensorfill.solvers.adam import Adam
-from tensorfill.solvers.base import Solver
-from tensorfill.solvers.fit import Fit
+from tensorfill.solvers.base import SOLVERS, Solver
+from tensorfill.solvers.fit import Fit, mean_loss, rms_error
+from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
 from tensorfill.typing import Array
 
+if TYPE_CHECKING:
+    from tensorfill.methods.lowrank.low_rank import LowRank
+
 FINAL = Stopping(max_iter=60, tol=1e-5, patience=4)
+BURST = LBFGSB(burst=10, memory=8)  # at scale each of its vectors is as long as all factors together
 COPIES = 12  # of the factors that a fit holds at once: old, new, best, stacked, gradients of each thread
 BROADCAST = 5  # copies of the longest factor that a worker makes of it while it solves for other modes
 SHARE = 0.25  # of a worker's memory may go into them: the rest is for blocks, and for what Dask moves about
+STARTING = 0.4  # of a time limit may be used up by the fit to the subset
+
+
+def fit_in_blocks(method: LowRank, parts: Partitions, run: Run) -> Completion:
+    """The model that `method` fits to a dense subset of the observations, fitted to all of them."""
+    began, (small, rows) = time.monotonic(), dense_subset(parts)
+    facts = run.facts or facts_in_blocks(parts, small)
+    alone = replace(run, facts=facts, checkpoint=None, resume=False, max_iter=None, callback=None, memo={})
+    alone = alone if run.seconds is None else replace(alone, seconds=STARTING * run.seconds)
+    corner = method.fit(small, alone)
+    found, there = factors_of(corner.answer), corner.problem
+    assert found is not None
+    assert there is not None
+    smooth = {int(n): rho for n, rho in corner.settings["smooth"].items()}
+    problem = Partitioned.on_blocks(
+        parts,
+        there.rank,
+        prior=there.prior,
+        interelement=method.penalties(len(parts.shape), smooth, corner.settings["ridge"]),
+        dtype=np.float64,
+        model=there.model,
+        quiet=True,
+    )
+    problem.check_domain()
+    solver = choose_solver(problem, method.solver)
+    problem = keep_if_large(problem, solver)
+    stopped = corner.status is Status.INTERRUPTED  # what the subset says is the best so far
+    rest = replace(run.rest(began), max_iter=0) if stopped else run.rest(began)
+    outcome = _run(problem, solver, Corner(found.model.parameters, rows), smooth, rest)
+    factors = [np.asarray(A) for A in make_mend(problem, smooth)(outcome.state.factors)]
+    problem, held = replace(problem, kept=False, quiet=True), parts.held  # they are here now
+    return method.completion(
+        replace(parts.sample, blocks=parts),
+        run,
+        Factors(problem.model_of(factors), problem.prior),
+        status=corner.status if stopped else outcome.status,
+        history=outcome.history,
+        settings={**corner.settings, "solver": solver.name, "prior": problem.prior.described()},
+        held_out=np.nan if held is None else mean_loss(problem, factors, held),
+        error=np.nan if held is None else rms_error(problem, factors, held),
+    )
+
+
+def choose_solver(problem: Problem, given: Solver | str | None) -> Solver:
+    """The user's; else second-order sweeps, and L-BFGS-B where they do not apply (other models than CP)."""
+    if given is not None:
+        return SOLVERS.make(given)
+    return Newton() if Newton().refused(problem) is None else BURST
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +145,8 @@ def make_mend(problem: Partitioned, smooth: dict[int, float]) -> Callable[[Seque
     return mend
 
 
-def fit_blocks(problem: Partitioned, solver: Solver, corner: Corner, smooth: dict[int, float], run: Run) -> Outcome:
-    """One fit to all blocks, stopped by the entries set aside."""
-    rng = np.random.default_rng([run.seed, 13])
+def _run(problem: Partitioned, solver: Solver, corner: Corner, smooth: dict[int, float], run: Run) -> Outcome:
+    """From the factors of the subset to the best on the entries that are held out."""
     mend = make_mend(problem, smooth)
     fit = Fit(problem, solver, mend(corner.start(problem)), problem.partitions.held, mend)
     stopping = replace(adapt_stopping(FINAL, solver, problem.partitions.nnz), seconds=run.seconds)
@@ -96,9 +155,9 @@ def fit_blocks(problem: Partitioned, solver: Solver, corner: Corner, smooth: dic
     return run_loop(
         fit,
         stopping=stopping,
-        rng=rng,
+        rng=np.random.default_rng([run.seed, 13]),
         callback=run.callback,
-        checkpoint=run.checkpoint if run.checkpoint is None else run.section("blocks"),
+        checkpoint=run.section("blocks"),
         resume=run.resume,
         fingerprint=f"{problem.fingerprint()} {solver!r} {run.seed}",
     )
