@@ -101,7 +101,7 @@ class Contest:
         if self.selection.all() or not self.selection.any():
             self.selection[: max(1, len(self.selection) // 2)] = True
         self.judge = None if self.given.prior is None else prior_for(self.obs, self.given.prior)
-        few = FEW_FAMILIES if self.given.asks_for_model else 1.0
+        few = FEW_FAMILIES if self.given.asks_for_model or self.facts.in_blocks else 1.0
         self.budget = few * BUDGET[self.given.effort] * usual_budget(self.part.nnz)
         self.left = self.budget
         ends_at = np.cumsum([fold.validation.nnz for fold in self.folds])

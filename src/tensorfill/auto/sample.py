@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tensorfill.blocks import Sample
-from tensorfill.blocks.dense_subset import dense_subset
+from tensorfill.blocks.dense_subset import dense_subset, densest_rows
 from tensorfill.data.facts import Facts, unit_mode
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
@@ -44,7 +44,8 @@ def take_part(obs: Observations, facts: Facts, run: Run) -> tuple[Observations, 
 
 def sample_slices(obs: Observations, facts: Facts, seed: int) -> tuple[Observations, Facts]:
     """Some slices of the longest mode, with all of their entries: a stretch where neighbours are alike, else any; of a
-    picture or a video a window with most gaps. Few data, fields, and those without such a mode come back whole.
+    picture or a video a window with most gaps, of data too sparse for an array the densest rows of every mode. Few
+    data, fields, and those without such a mode come back whole.
 
     Single entries drawn from everything would make every row sparser than it is, and favour what needs little.
     """
@@ -55,6 +56,8 @@ def sample_slices(obs: Observations, facts: Facts, seed: int) -> tuple[Observati
         return part, replace(facts, shape=part.shape, observed=part.nnz, modes=modes)
     if obs.nnz <= PART or len(facts.smooth) > 1:
         return obs, facts
+    if not facts.dense:
+        return _densest(obs, facts)
     units = unit_mode(obs, facts.smooth)
     mode = max((n for n in range(obs.ndim) if n != units), key=lambda n: obs.shape[n])
     chosen = _slices(obs, mode, facts.modes[mode].ordered, np.random.default_rng([seed, 6]))
@@ -62,6 +65,20 @@ def sample_slices(obs: Observations, facts: Facts, seed: int) -> tuple[Observati
         return obs, facts
     part = obs.subset(chosen[obs.indices[:, mode]])
     return _without_empty(part, obs, facts, units)
+
+
+def _densest(obs: Observations, facts: Facts) -> tuple[Observations, Facts]:
+    """The most observed rows of every mode: slices of one would leave little in the rows of the others."""
+    inside = np.empty(0, dtype=bool)
+
+    def meet(numbers: list[Array]) -> int:
+        nonlocal inside
+        inside = np.all([number[i] >= 0 for number, i in zip(numbers, obs.indices.T, strict=True)], axis=0)
+        return int(np.count_nonzero(inside))
+
+    counts = [np.bincount(obs.indices[:, n], minlength=length) for n, length in enumerate(obs.shape)]
+    densest_rows(counts, meet, PART)
+    return _without_empty(obs.subset(inside), obs, facts, None)
 
 
 def _slices(obs: Observations, mode: int, ordered: bool, rng: np.random.Generator) -> Array:

@@ -6,6 +6,7 @@ rows of every mode are taken, about as many of each, and all observations in the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,26 +24,39 @@ TRIES = 4  # at the number of rows: it is not known before how many observations
 def dense_subset(parts: Partitions, size: int = SIZE) -> tuple[Observations, list[Array]]:
     """About `size` observations of the most observed rows, as a tensor of its own, in the unit of the fit; and which
     rows of every mode these are.
+    """
+    found = Rows(np.empty((0, len(parts.shape)), dtype=np.int32), np.empty(0), None)
+
+    def gather(numbers: list[Array]) -> int:
+        nonlocal found
+        found = join(parts.gather(inside, (numbers, parts.shift, parts.spread), parts.main)[1])
+        return len(found.values)
+
+    rows = densest_rows(parts.sample.counts, gather, size)
+    lengths = tuple(len(row) for row in rows)
+    return Observations(lengths, *found.take(np.lexsort(found.indices.T[::-1])), parts.sample.dims), rows
+
+
+def densest_rows(counts: Sequence[Array], meet: Callable[[list[Array]], int], size: int) -> list[Array]:
+    """The most observed rows of every mode, such that about `size` observations lie where they meet; `meet` counts
+    these, given for every mode the number of each row among those taken, or -1 (I_n,). `counts`: observations of each
+    row of every mode.
 
     Modes are cut to one length, as far as they are longer; those that are not keep all of their rows, in order.
     """
-    shape, counts = parts.shape, parts.sample.counts
-    order = [np.argsort(-count, kind="stable") for count in counts]
-    length = _length(shape, parts.nnz, size)
+    shape, order = [len(count) for count in counts], [np.argsort(-count, kind="stable") for count in counts]
+    length = _length(shape, int(counts[0].sum()), size)
     for _ in range(TRIES):
         rows = [np.sort(o[: max(2, min(length, n))]) for o, n in zip(order, shape, strict=True)]
         numbers = [np.full(n, -1, dtype=np.int32) for n in shape]
         for number, row in zip(numbers, rows, strict=True):
             number[row] = np.arange(len(row))
-        _, taken = parts.gather(inside, (numbers, parts.shift, parts.spread), parts.main)
-        found = join(taken)
-        count = len(found.values)
+        count = meet(numbers)
         cut = sum(len(row) < n for row, n in zip(rows, shape, strict=True))
         if size / 2 <= count <= 2 * size or not cut:
             break
         length = int(length * (size / max(count, 1)) ** (1 / cut))
-    lengths = tuple(len(row) for row in rows)
-    return Observations(lengths, *found.take(np.lexsort(found.indices.T[::-1])), parts.sample.dims), rows
+    return rows
 
 
 def facts_in_blocks(parts: Partitions, small: Observations) -> Facts:
@@ -57,7 +71,7 @@ def facts_in_blocks(parts: Partitions, small: Observations) -> Facts:
     return replace(facts, shape=parts.shape, observed=parts.nnz, modes=tuple(modes), gaps={}, in_blocks=True)
 
 
-def _length(shape: tuple[int, ...], nnz: int, size: int) -> int:
+def _length(shape: Sequence[int], nnz: int, size: int) -> int:
     """The one length that leaves `size` observations if they were spread evenly."""
     low, high = 2, max(shape)
     while low < high:

@@ -26,6 +26,8 @@ from tensorfill.methods.lowrank.dispersion import dispersion, negative_binomial
 from tensorfill.methods.lowrank.search import (
     ASIDE,
     FEWEST,
+    FIRM,
+    MANY,
     Search,
     has_no_zero,
     may_be_normal,
@@ -51,12 +53,7 @@ from tensorfill.typing import Array
 NOISE = 0.3  # components that start too near zero stay there for long: it is a saddle
 STARTS = 2  # fits from different starts that may be averaged
 STOPPING = Stopping(max_iter=500, tol=1e-7, patience=20)
-# Times the default ridge, from which on the ridge, not stopping early, keeps a fit from following the noise: Newton
-# then ends where L-BFGS-B does or lower, in a third of the time. Below, it may end higher on yes/no. Measured on the
-# normal and yes/no tables of `bench solvers`, seeds 0 and 1.
-FIRM = 100.0
-MANY = 100_000  # observations from which on that is so under any ridge: rank 8 of 300,000 ratings, 1 to 100 x ridge
-HIGHEST = 26  # rank at which that was measured; the time of a Newton sweep grows with its square
+HIGHEST = 26  # rank at which a firm ridge was measured; the time of a Newton sweep grows with its square
 BURST, EVALUATIONS = 20, 300  # iterations of L-BFGS-B in one step of the loop; evaluations that a fit takes, about
 BURSTS = 4  # patience with it, in such steps
 STRIDES = 5  # patience with Newton within bounds, of which as many sweeps lead as far as dozens of multiplicative ones
