@@ -5,7 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.data.autocorrelation import period
-from tensorfill.data.facts import Facts, compute_facts, is_picture, kind_of_numbers
+from tensorfill.data.facts import Facts, compute_facts, is_picture, kind_of_numbers, unit_mode
 from tensorfill.data.gaps import GAPS, STEPS, kinds_at, slice_modes, steps_to_known
 from tensorfill.io.files import read
 
@@ -118,7 +118,9 @@ def test_moments_are_no_variables():
     rng = np.random.default_rng(0)
     T = rng.normal(size=(300, 12)) * np.where(np.arange(12) == 0, 1000.0, 1.0)
     T[50:150, 0] = np.nan
-    assert compute_facts(tfl.observe(T)).uneven == 1
+    facts = compute_facts(tfl.observe(T))
+    assert facts.uneven == 1
+    assert facts.units == unit_mode(tfl.observe(T)) != 0  # they once were the units in which the error was told
 
 
 def test_pictures_are_known_by_their_type_and_names():

@@ -19,7 +19,7 @@ from tensorfill.auto.folds import Split, loss_weights, make_folds
 from tensorfill.auto.sample import take_part
 from tensorfill.auto.settings import AutoSettings
 from tensorfill.auto.trial_cache import TrialCache
-from tensorfill.data.facts import TWO_ENDS, Facts, unit_mode
+from tensorfill.data.facts import TWO_ENDS, Facts
 from tensorfill.data.gaps import GAPS
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
@@ -254,7 +254,7 @@ class Contest:
     @cached_property
     def error_units(self) -> Units | None:
         """Units in which errors are reported: spreads of the slice where slices have units of their own, else None."""
-        mode = None if self.facts.in_blocks else unit_mode(self.obs, self.facts.smooth)
+        mode = self.facts.units
         return None if mode is None else Units.of_slices(self.obs, mode)
 
     def by_kind(self) -> Iterator[tuple[str, Array]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tensorfill.blocks import Sample
 from tensorfill.blocks.dense_subset import dense_subset, densest_rows
-from tensorfill.data.facts import Facts, unit_mode
+from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
 from tensorfill.methods.image.field import is_clean, large, positions
@@ -58,7 +58,7 @@ def sample_slices(obs: Observations, facts: Facts, seed: int) -> tuple[Observati
         return obs, facts
     if not facts.dense:
         return _densest(obs, facts)
-    units = unit_mode(obs, facts.smooth)
+    units = facts.units
     mode = max((n for n in range(obs.ndim) if n != units), key=lambda n: obs.shape[n])
     chosen = _slices(obs, mode, facts.modes[mode].ordered, np.random.default_rng([seed, 6]))
     if np.count_nonzero(chosen) < FEWEST_SLICES:

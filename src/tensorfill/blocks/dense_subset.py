@@ -65,7 +65,7 @@ def facts_in_blocks(parts: Partitions, small: Observations) -> Facts:
     """
     facts, modes = compute_facts(small), []
     for mode, count in zip(facts.modes, parts.sample.counts, strict=True):
-        whole = replace(mode, length=len(count), seen=int(np.count_nonzero(count)), spreads=1.0)
+        whole = replace(mode, length=len(count), seen=int(np.count_nonzero(count)), spreads=1.0, units=False)
         cut = mode.length < len(count)
         modes.append(replace(whole, rough=1.0, smoothest=1.0, period=None, steps=1.0) if cut else whole)
     return replace(facts, shape=parts.shape, observed=parts.nnz, modes=tuple(modes), gaps={}, in_blocks=True)

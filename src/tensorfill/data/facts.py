@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,7 @@ class ModeFacts:
     rough : how much near entries differ relative to far ones, 1 = no more alike; `pairs` neighbours were compared
     smoothest : the same of the single series along it that is smoothest
     period : after how many steps the data repeat, or, where none is seen, the calendar; None for neither
-    spreads : widest spread of a slice over the narrowest
+    spreads, units : widest spread of a slice over the narrowest, and have slices units of their own? `slice_scales`
     clustered : how much likelier than by chance the neighbour of a gap is one
     steps : widest step between neighbours over the narrowest, where coordinates say so; 1 for even ones
     """
@@ -64,6 +64,7 @@ class ModeFacts:
     clustered: float
     steps: float = 1.0
     smoothest: float = 1.0
+    units: bool = False
 
     @property
     def channels(self) -> bool:
@@ -147,13 +148,13 @@ class Facts:
 
     @property
     def uneven(self) -> int | None:
-        """The mode whose slices spread differently (see APART); None if those of every mode spread alike.
+        """The mode whose slices spread differently; see `uneven_mode`."""
+        return uneven_mode(self.shape, [m.spreads for m in self.modes])
 
-        Of several such modes the one with the fewest slices: variables are few; moments spread differently only because
-        some of the variables are missing there.
-        """
-        apart = [n for n, m in enumerate(self.modes) if m.spreads > APART]
-        return min(apart, key=lambda n: self.modes[n].length, default=None)
+    @property
+    def units(self) -> int | None:
+        """The same if its slices are quantities with units of their own: errors are told in their spreads."""
+        return self.uneven if self.uneven is not None and self.modes[self.uneven].units else None
 
     def settings(self) -> dict[str, Any]:
         """JSON-able."""
@@ -212,30 +213,47 @@ def smooth_modes(obs: Observations) -> tuple[int, ...]:
     return tuple(n for n, (ratio, pairs) in enumerate(rough) if pairs >= ENOUGH_PAIRS and ratio < ALIKE)
 
 
-def unit_mode(obs: Observations, smooth: tuple[int, ...] | None = None) -> int | None:
-    """The mode whose slices are quantities with units of their own (pressure, temperature, rain), if there is one.
+def uneven_mode(shape: Sequence[int], spreads: Sequence[float]) -> int | None:
+    """The mode whose slices spread differently (see APART), by the widest spread of a slice over the narrowest of each
+    mode; None if those of every mode spread alike.
 
-    Three things must hold: spreads differ by more than UNITS; the distance from zero, in spreads of the slice, is
-    more than AWAY for the typical slice (or, of numbers that are no counts, spreads differ by more than FAR_UNITS, as
-    those of a national product and of a rate of interest do); and it differs by more than UNEVEN. Amounts of one kind
-    that differ in size (busy and quiet stations) fail the last one: they spread in proportion to their mean, and only
-    where spreads differ by more than FAR_UNITS squared would one error drown the others. Slices without an entry are
-    passed over. By it errors are reported, and the columns of a table are standardised.
+    Of several such modes the one with the fewest slices: variables are few; moments spread differently only because
+    some of the variables are missing there.
     """
-    smooth = smooth_modes(obs) if smooth is None else smooth
+    apart = [n for n, ratio in enumerate(spreads) if ratio > APART]
+    return min(apart, key=lambda n: shape[n], default=None)
+
+
+def unit_mode(obs: Observations) -> int | None:
+    """`Facts.units`, where no other facts are needed."""
+    smooth = smooth_modes(obs)
+    scales = [slice_scales(obs, n, smooth=n in smooth) for n in range(obs.ndim)]
+    mode = uneven_mode(obs.shape, [spreads for spreads, _ in scales])
+    return mode if mode is not None and scales[mode][1] else None
+
+
+def slice_scales(obs: Observations, n: int, *, smooth: bool) -> tuple[float, bool]:
+    """(widest spread of a slice over the narrowest, are the slices quantities with units of their own, like pressure,
+    temperature, rain?).
+
+    They are if three things hold: spreads differ by more than UNITS; the distance from zero, in spreads of the slice,
+    is more than AWAY for the typical slice (or, of numbers that are no counts, spreads differ by more than FAR_UNITS,
+    as those of a national product and of a rate of interest do); and it differs by more than UNEVEN. Amounts of one
+    kind that differ in size (busy and quiet stations) fail the last one: they spread in proportion to their mean, and
+    only where spreads differ by more than FAR_UNITS squared would one error drown the others. Slices without an entry
+    are passed over, and moments of a smooth mode have no units.
+    """
+    count, mean, spread = slice_statistics(obs, n, every=max(1, obs.nnz // MOST_VALUES))
+    seen = (count >= FEW) & (spread > 0)
+    if np.count_nonzero(seen) < 2:
+        return 1.0, False
+    ratio = float(spread[seen].max() / spread[seen].min())
+    if smooth or ratio <= UNITS or np.count_nonzero(seen) < 0.9 * np.count_nonzero(count):
+        return ratio, False
     far = FAR_UNITS if kind_of_numbers(obs.values) in ("reals", "amounts") else np.inf
-    found: dict[int, float] = {}
-    for n, length in enumerate(obs.shape):
-        count, mean, spread = slice_statistics(obs, n)
-        seen = (count >= FEW) & (spread > 0)
-        if length < 2 or np.count_nonzero(seen) < max(2, 0.9 * np.count_nonzero(count)) or n in smooth:
-            continue
-        ratio = float(spread[seen].max() / spread[seen].min())
-        away = np.abs(mean[seen]) / spread[seen]
-        uneven = away.max() > UNEVEN * away.min() and (np.median(away) > AWAY or ratio > far)
-        if ratio > UNITS and (uneven or ratio > far**2):
-            found[n] = ratio
-    return max(found, key=lambda n: found[n], default=None)
+    away = np.abs(mean[seen]) / spread[seen]
+    uneven = away.max() > UNEVEN * away.min() and (np.median(away) > AWAY or ratio > far)
+    return ratio, bool(uneven or ratio > far**2)
 
 
 def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:
@@ -243,14 +261,13 @@ def _mode(obs: Observations, n: int, clustered: float) -> ModeFacts:
     line = dense and obs.shape[n] > CHANNELS and obs.has_order(n)
     rough, pairs = roughness(obs, n) if line else (1.0, 0)
     single = smoothest(obs, n) if line and rough >= ORDERLY else rough  # otherwise they are smooth anyway
-    count, _, spread = slice_statistics(obs, n, every=max(1, obs.nnz // MOST_VALUES))
-    known = spread[(count >= FEW) & (spread > 0)]
-    spreads = float(known.max() / known.min()) if len(known) > 1 else 1.0
     seen = int(np.count_nonzero(obs.seen(n)))
     apart = np.diff(obs.position(n)) if obs.shape[n] > 1 else np.ones(1)
     steps = float(apart.max() / apart.min())
     repeats = period(obs, n) or obs.periods.get(obs.dims[n]) if obs.has_order(n) else None
-    return ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, repeats, spreads, clustered, steps, single)
+    found = ModeFacts(obs.dims[n], obs.shape[n], seen, rough, pairs, repeats, 1.0, clustered, steps, single)
+    spreads, units = slice_scales(obs, n, smooth=found.smooth)
+    return dataclasses.replace(found, spreads=spreads, units=units)
 
 
 def kind_of_numbers(t: Array) -> str:
