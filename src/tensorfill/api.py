@@ -22,7 +22,7 @@ from tensorfill.blocks.opening import open_data
 from tensorfill.blocks.paths import path_like
 from tensorfill.data.columns import left_alone, with_column_priors
 from tensorfill.data.fold import fold_of, fold_of_line
-from tensorfill.data.memory import ask, limit_memory
+from tensorfill.data.memory import BudgetError, ask, limit_memory
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.sentinels import warn_of_sentinels
 from tensorfill.data.stacklevel import find_stacklevel
@@ -296,6 +296,11 @@ def _run_on_numbers(obs: Observations, recipe: Method, run: Run, error_bars: flo
     except Unsuited as why:
         msg = f'method {recipe.name!r} cannot complete this tensor: {why}. Use method="auto", which tries several.'
         raise ValueError(msg) from None
+    except MemoryError as error:
+        if isinstance(error, BudgetError):
+            raise
+        msg = f"there is not enough memory for method {recipe.name!r} on {scaled.size:,} entries ({error})."
+        raise BudgetError(msg) from None
     except OutOfTime:
         msg = f'method {recipe.name!r} had no answer after {run.seconds:g} seconds; give it more, or use method="auto".'
         raise ValueError(msg) from None

@@ -251,7 +251,10 @@ def test_a_fit_that_is_late_is_one_that_was_not_made(contest, monkeypatch):
     monkeypatch.setattr(type(entry.method), "fit", late)
     assert contest._fit(entry, contest.folds[0]).note == "it was cut short"
     decision = ensemble.single(entry)
-    assert answer.from_contest(contest, decision, Run(0, seconds=9.0), "auto").status is tfl.Status.TIME
+    done = answer.from_contest(contest, decision, Run(0, seconds=9.0), "auto")
+    assert done.status is tfl.Status.TIME
+    known = contest.obs.mask  # also what was held out of the fold whose fit is the answer now
+    np.testing.assert_array_equal(done.completed[known], contest.obs.dense()[known])
 
 
 def test_a_second_round_cut_short_is_judged_by_the_first():

@@ -202,6 +202,17 @@ def test_methods_ask_before_they_begin():
         tfl.complete(huge, method="fbcp-mp", max_memory="100GB")
 
 
+def test_memory_that_runs_out_in_a_method_is_a_sentence(monkeypatch):
+    def fit(*given):
+        raise MemoryError("Unable to allocate 17.5 GiB")
+
+    monkeypatch.setattr(METHODS["means"], "fit", fit)
+    with pytest.raises(
+        BudgetError, match=r"not enough memory for method 'means' on 6 entries \(Unable to allocate 17.5"
+    ):
+        tfl.complete(np.array([[1.0, 2.0, 4.0], [3.0, np.nan, 5.0]]), method="means")
+
+
 @pytest.mark.parametrize("name", [n for n, cls in METHODS.items() if hasattr(cls, "room") and not n.startswith("spc")])
 def test_what_a_method_asks_for_is_what_it_takes(name):
     """Within a factor: an estimate, but no guess."""

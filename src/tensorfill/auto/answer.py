@@ -106,6 +106,7 @@ def _refit(part: Method, trial: Trial, contest: Contest, run: Run, *, late: bool
         except Unsuited:
             early = False
     left = trial.fitted or fit_all(Means(), contest.obs, run)  # none: its trials are those of a checkpoint
+    left = replace(left, observations=contest.obs)  # what was held out of that fold is known all the same
     return replace(left, status=Status.TIME) if early else left
 
 

@@ -11,6 +11,7 @@ ENOUGH_PAIRS = 30  # neighbouring pairs before a ratio of their differences is b
 SURE_PAIRS = 200  # pairs of direct neighbours that settle how grainy a field is
 MOST_PAIRS = 200_000  # more add nothing to a mean
 FIBRES = 64  # fibres, those observed best, in which a period, or a smooth one, is sought
+STRETCH = 2**17  # steps of them, where a mode is longer: those observed best
 DOUBT = 4.0  # over the root of the entries of a fibre: by what share its roughness, and the least of many, may be off
 SHORTEST_PERIOD = 3  # steps: a period of two cannot be distinguished from noise
 LIKELIER = 1.2  # a longer period must be this many times as strong: multiples of a period are as strong as it is
@@ -39,7 +40,7 @@ def smoothest(obs: Observations, mode: int) -> float:
     may be off. A table may have one smooth column among rough ones, or one whose numbers are small beside theirs.
     """
     X, M = _best_fibres(obs, mode)
-    length, known = obs.shape[mode], M.sum(axis=0)
+    length, known = len(X), M.sum(axis=0)
     near, pairs = _fibre_differences(X, M, (1, 2, 3))
     far, enough = _fibre_differences(X, M, tuple(sorted({length // 3, length // 2, 2 * length // 3} - {0})))
     seen = (np.minimum(pairs, enough) >= ENOUGH_PAIRS) & (far > 0)
@@ -146,7 +147,7 @@ def _comb(correlation: Array, lag: int) -> float:
 
 
 def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:
-    """(values, observed) of the up to FIBRES fibres along a mode that have most of them: (I_n, fibres) each."""
+    """(values, observed) of the up to FIBRES fibres along a mode that have most of them: (steps, fibres) each."""
     rest = [n for n in range(obs.ndim) if n != mode]
     others = tuple(obs.shape[n] for n in rest)
     if obs.size // obs.shape[mode] > obs.nnz:  # most fibres are empty: count those that are not
@@ -157,7 +158,8 @@ def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:
         fibres = np.arange(len(count))
     chosen = np.argsort(-count, kind="stable")[: min(FIBRES, np.count_nonzero(count))]
     where = [i[None, :] for i in np.unravel_index(fibres[chosen], others)]
-    where.insert(mode, np.arange(obs.shape[mode])[:, None])
+    first = STRETCH * int(np.argmax(np.bincount(obs.indices[:, mode] // STRETCH)))
+    where.insert(mode, np.arange(first, min(first + STRETCH, obs.shape[mode]))[:, None])
     wanted = np.ravel_multi_index(tuple(where), obs.shape)
     at = np.minimum(np.searchsorted(obs.flat, wanted), obs.nnz - 1)
     M = (obs.flat[at] == wanted).astype(np.float64)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solveh_banded
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.holdout import split_like_gaps
@@ -102,9 +103,12 @@ def smooth_series(
     pairs = np.array(list(product(*grid)))  # (g, 2)
     tries = []  # (base, what of T is kept, both (k, L)) of every split and base
     for split in range(SPLITS):
+        check_time()
         left, _ = split_like_gaps(obs, SHARE, np.random.default_rng([run.seed, 3, split]))
         kept = unfold_modes(left.mask, (mode,))
-        tries += [(make(left, np.where(kept, T, 0.0), kept), kept) for make in bases]
+        for make in bases:
+            check_time()
+            tries.append((make(left, np.where(kept, T, 0.0), kept), kept))
     errors = np.zeros((len(tries), len(pairs), len(T)))  # of each series
     held = np.sum([known & ~kept for _, kept in tries[:: len(bases)]], axis=(0, 2))
     jobs = np.indices(errors.shape[:2]).reshape(2, -1)
@@ -154,22 +158,18 @@ def wander(T: Array, known: Array, noise: float | Array, back: float | Array, ap
     """Rows of T (k, L) smoothed: argmin sum over known (x - t)^2 / noise + sum (x_j+1 - x_j)^2 / apart_j + back sum x^2
     `apart` (L - 1,) are the distances of neighbours: over twice the distance a row may wander by twice the variance.
 
-    One tridiagonal system per row, all rows at once: elimination forwards, substitution backwards. `noise` and `back`
-    are numbers, or one for each row, (k,).
+    One tridiagonal system per row, all in one whose rows are not coupled. `noise` and `back` are numbers, or one for
+    each row, (k,).
     """
-    L, tie = T.shape[1], 1.0 / apart
-    weight = known.T / noise  # (L, k)
-    diagonal = weight + back
-    diagonal[:-1] += tie[:, None]
-    diagonal[1:] += tie[:, None]
-    right = weight * T.T
-    for j in range(1, L):
-        diagonal[j] -= tie[j - 1] ** 2 / diagonal[j - 1]
-        right[j] += tie[j - 1] * right[j - 1] / diagonal[j - 1]
-    right[-1] /= diagonal[-1]
-    for j in range(L - 2, -1, -1):
-        right[j] = (right[j] + tie[j] * right[j + 1]) / diagonal[j]
-    return right.T
+    tie, weight = 1.0 / apart, known / np.reshape(noise, (-1, 1))
+    bands = np.zeros((2, *T.shape))  # above the diagonal, and the diagonal
+    bands[0, :, 1:] = -tie
+    bands[1] = weight + np.reshape(back, (-1, 1))
+    bands[1, :, :-1] += tie
+    bands[1, :, 1:] += tie
+    flat = bands.reshape(2, -1), (weight * T).ravel()
+    solved: Array = solveh_banded(*flat, overwrite_ab=True, overwrite_b=True, check_finite=False)
+    return solved.reshape(T.shape)
 
 
 def bend(T: Array, known: Array, noise: float | Array, tension: float | Array, apart: Array) -> Array:
