@@ -56,10 +56,14 @@ def from_contest(contest: Contest, decision: Decision, run: Run, method: str) ->
     """The winner, or the parts of the blend, fitted to everything."""
     facts = contest.facts
     parts, began = [trial.method for trial in decision.trials], time.monotonic()
-    fits = []
+    fits: list[Completion] = []
+    if contest.part is contest.obs:  # of more data each takes much memory, and threads of its own
+        contest.ahead.begin([(part, contest.obs, run) for part in parts[1:]], here=1)
     for k, (part, trial) in enumerate(zip(parts, decision.trials, strict=True)):
         left = run.rest(began)
         fits.append(_refit(part, trial, contest, _part(left, k, len(parts)), late=left.late))
+        if fits[-1].status in ENDED_EARLY:
+            contest.ahead.end()
     heaviest = int(np.argmax([decision.weight_of(e, contest) for e in decision.trials]))
     done = _as_auto(fits[heaviest], run, method)
     answer = fits[0].answer if len(fits) == 1 else _blend(contest, decision, [f.answer for f in fits])
@@ -100,7 +104,8 @@ def _refit(part: Method, trial: Trial, contest: Contest, run: Run, *, late: bool
     early = True
     if not late or trial.fitted is None:
         try:
-            return fit_all(_brief(part, contest), contest.obs, run)
+            done = contest.ahead.take(part, contest.obs)
+            return fit_all(_brief(part, contest), contest.obs, run) if done is None else done
         except OutOfTime:
             pass
         except Unsuited:

@@ -84,7 +84,10 @@ class Auto(AutoSettings):
             return from_contest(contest, decision, run.rest(began), self.name)
         except KeyboardInterrupt:  # in a method that has no loop of its own to hand back its best
             contest.ended = Status.INTERRUPTED
+            contest.ahead.end()
             return cut_short(contest, run, self.name)
+        finally:
+            contest.ahead.end()
 
 
 def relative_weights(obs: Observations) -> Observations:

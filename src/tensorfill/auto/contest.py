@@ -7,13 +7,13 @@ by a clock, so that the same seed tries the same candidates. `rounds.py` holds t
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
+from tensorfill.auto.ahead import Ahead
 from tensorfill.auto.context import Context
 from tensorfill.auto.folds import Split, loss_weights, make_folds
 from tensorfill.auto.sample import take_part
@@ -26,7 +26,6 @@ from tensorfill.data.units import Units
 from tensorfill.methods.base import Method, OutOfTime, Run, Unsuited
 from tensorfill.methods.defaults import prior_for
 from tensorfill.models.init import start_at_means
-from tensorfill.problem import DataWarning
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.fit import ENDED_EARLY
@@ -76,6 +75,7 @@ class Contest:
     usual: str = ""  # the method that such data begin with; it answers unless an ensemble is surely better
     decided: bool = False  # does one method lead so clearly that it answers alone? Weights by short trials would be off
     cache: TrialCache | None = None
+    ahead: Ahead = field(default_factory=Ahead)  # fits that began before their turn
 
     @staticmethod
     def on(obs: Observations, facts: Facts, given: AutoSettings, run: Run) -> Contest:
@@ -145,20 +145,10 @@ class Contest:
     def _fit(self, trial: Trial, fold: Split) -> Trial:
         """One fit, and its predictions; a note if it has none."""
         began = time.perf_counter()
-        run = replace(
-            self.run,
-            checkpoint=None,
-            resume=False,
-            max_iter=self.run.max_iter if self.part is self.obs else None,
-            seconds=self._seconds(),
-            facts=self.part_facts,
-            memo=fold.memo,
-        )
         fitted, note, x = None, "", np.empty(0)
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were held out
+        with np.errstate(all="ignore"):
             try:
-                fitted = trial.shorter.fit(fold.training, run)
+                fitted = self.ahead.fit(trial.shorter, fold.training, self.run_on(fold))
                 x = np.asarray(fitted.answer.at(fold.validation.indices), dtype=np.float64)
             except OutOfTime:
                 note, self.late = "it was cut short", True
@@ -178,6 +168,18 @@ class Contest:
         keep = trial.fitted or (fitted if self.part is self.obs else None)  # what a part was fitted to is no answer
         trial = replace(trial, seconds=trial.seconds + took, fitted=keep)
         return replace(trial, note=note) if note else replace(trial, parts=(*trial.parts, self.clip(x)))
+
+    def run_on(self, fold: Split) -> Run:
+        """How a trial is run on a fold."""
+        return replace(
+            self.run,
+            checkpoint=None,
+            resume=False,
+            max_iter=self.run.max_iter if self.part is self.obs else None,
+            seconds=self._seconds(),
+            facts=self.part_facts,
+            memo=fold.memo,
+        )
 
     def whole(self, trial: Trial) -> bool:
         """Did it get through all folds?"""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tensorfill.auto.ahead import Task
 from tensorfill.auto.contest import ENOUGH, Contest, Trial
 from tensorfill.auto.ensemble import MEANS, heaviest
 from tensorfill.auto.portfolio import Portfolio
 from tensorfill.methods.base import Method, Variants
+from tensorfill.problem import DataWarning
 
 LARGEST_PART = 0.2  # of the budget: most that one trial may take on all folds
 CHEAP = 0.02  # of the budget: what costs less is tried even when the budget is spent
@@ -41,18 +45,29 @@ class Family:
 
 
 def run_contest(contest: Contest) -> None:
-    """Run the contest.
+    """Run the contest, some of its fits side by side where data are large."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # of slices that are empty only because they were held out
+        try:
+            _run(contest)
+        finally:
+            contest.ahead.end()
 
-    First the first variants of every method, in the order of the portfolio, then further variants of the method that
+
+def _run(contest: Contest) -> None:
+    """First the first variants of every method, in the order of the portfolio, then further variants of the method that
     leads, as long as the budget lasts: on the opening folds. Then those that have a part in the answer, on the others.
     """
     families = _families(contest)
+    usual = len(families) > 1 and families[1].name in Portfolio.load().decisive  # it may need no others beside it
     for k, family in enumerate(families):
+        if k == (2 if usual else 0):
+            contest.ahead.begin(list(_first_variants(contest, families[k:])))
         for _ in range(family.first):
             if not _solved(contest):
                 _try(contest, family)
         family.sure = False
-        if k == 1 and family.name in Portfolio.load().decisive:
+        if k == 1 and usual:
             contest.usual = family.name
             short, full = Portfolio.load().decisive[family.name]
             clear = _leads_clearly(contest, family, short)
@@ -67,6 +82,26 @@ def run_contest(contest: Contest) -> None:
     if contest.opening < len(contest.folds):
         _other_folds(contest)
     _at_length(contest)
+
+
+def _first_variants(contest: Contest, families: Sequence[Family]) -> Iterator[Task]:
+    """The fits of the first variant of each family that the budget allows for, if no other is tried."""
+    left = contest.left
+    for family in families if contest.cache is None else ():
+        method = family.next
+        if method is not None and not _too_long(contest, family, method):
+            shorter = _shorter(contest, method)
+            cost = shorter.cost(contest.part_facts) * contest.opening
+            if family.sure or cost <= max(left, CHEAP * contest.budget):
+                left -= cost
+                yield from ((shorter, fold.training, contest.run_on(fold)) for fold in contest.folds[: contest.opening])
+
+
+def _too_long(contest: Contest, family: Family, method: Method) -> bool:
+    """Does a fit to all of large data take longer than any trial is worth?"""
+    if family.sure or contest.part is contest.obs:
+        return False
+    return method.cost(contest.facts) > LONGEST_FIT * contest.budget
 
 
 def _families(contest: Contest) -> list[Family]:
@@ -142,9 +177,9 @@ def _try(contest: Contest, family: Family) -> None:
         contest.late = True
         family.next = None
         return
-    later = method.cost(contest.facts)
-    if later > LONGEST_FIT * contest.budget and contest.part is not contest.obs and not family.sure:
-        contest.left_out[method.label] = (family.name, f"a fit to everything would take about {later:.0f} s")
+    if _too_long(contest, family, method):
+        later = f"a fit to everything would take about {method.cost(contest.facts):.0f} s"
+        contest.left_out[method.label] = (family.name, later)
         family.send(np.inf)
         return
     if cost > max(contest.left, CHEAP * contest.budget) and not family.sure:
@@ -166,6 +201,9 @@ def _other_folds(contest: Contest) -> None:
     if not ranking:
         return
     chosen = {id(e) for e in (*heaviest(contest), *ranking[:1], *(e for e in ranking if e.family == MEANS))}
+    going, further = [e for e in ranking if id(e) in chosen], contest.folds[contest.opening :]
+    if contest.cache is None and contest.ended is None:
+        contest.ahead.begin([(e.shorter, f.training, contest.run_on(f)) for e in going for f in further])
     for trial in ranking:
         cost = trial.shorter.cost(contest.part_facts) * (len(contest.folds) - contest.opening)
         if contest.ended is not None or not contest.has_time(cost):

@@ -116,7 +116,8 @@ class RowModel:
         for n in columns:
             here = self.known[:, n]
             if np.count_nonzero(here) >= FEWEST_ROWS:
-                forest = ExtraTreesRegressor(TREES, min_samples_leaf=LEAF, max_features=0.5, random_state=0)
+                how = {"min_samples_leaf": LEAF, "max_features": 0.5, "random_state": 0}
+                forest = ExtraTreesRegressor(TREES, n_jobs=1, **how)  # threads add up in the order in which they end
                 others = columns[columns != n]
                 grown[int(n)] = (others, forest.fit(Z[np.ix_(here, others)], Z[here, n]))
         return grown

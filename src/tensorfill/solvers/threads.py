@@ -1,11 +1,12 @@
-"""Threads for compiled loops, which release the interpreter's lock."""
+"""Work side by side: ranges of compiled loops, which release the interpreter's lock, and whole fits."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,26 @@ def in_threads(work: Callable[[int, int], None], edges: Sequence[int]) -> None:
         work(edges[0], edges[1])
         return
     list(_pool(len(edges) - 1, os.getpid()).map(work, edges[:-1], edges[1:]))
+
+
+def workers() -> int:
+    """How many fits run side by side: as `joblib.parallel_config` says, else as many as there are threads."""
+    from joblib import effective_n_jobs
+    from joblib.parallel import get_active_backend
+
+    asked = get_active_backend()[1]
+    count = int(effective_n_jobs(asked))
+    return available_threads() if asked is None and count == 1 else count
+
+
+def side_by_side(work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+    """work(*task) of each task, in their order: in threads, or where `joblib.parallel_config` sends them, for example
+    to a Dask cluster.
+    """
+    from joblib import Parallel, delayed
+
+    run = Parallel(n_jobs=workers(), prefer="threads", return_as="generator")
+    return iter(run(delayed(work)(*task) for task in tasks))
 
 
 @lru_cache(maxsize=4)
