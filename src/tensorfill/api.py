@@ -20,7 +20,7 @@ from tensorfill.blocks import Partitions
 from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.opening import open_data
 from tensorfill.blocks.paths import path_like
-from tensorfill.data.columns import left_alone, with_column_priors
+from tensorfill.data.columns import ignored_columns_notes, with_column_priors
 from tensorfill.data.fold import fold_of, fold_of_line
 from tensorfill.data.memory import BudgetError, ask, limit_memory
 from tensorfill.data.observations import DataWarning, Observations
@@ -281,7 +281,7 @@ def _run_on_table(obs: Observations, recipe: Method, run: Run, error_bars: float
     table = TableTransform.fit(obs, standardize=chooses)
     if table is None:
         return _run_on_numbers(obs, recipe, run, error_bars)
-    for line in left_alone(table.columns, np.count_nonzero(~obs.mask, axis=0).tolist()):
+    for line in ignored_columns_notes(table.columns, np.count_nonzero(~obs.mask, axis=0).tolist()):
         warnings.warn(line, DataWarning, stacklevel=find_stacklevel())
     return table.inverse_transform(_run_on_numbers(table.transform(obs), recipe, run, error_bars), obs)
 

@@ -76,7 +76,7 @@ def exit_code(code: int) -> int:
 
 
 @contextmanager
-def noting(*kinds: type[Warning]) -> Iterator[list[str]]:
+def collect_warnings(*kinds: type[Warning]) -> Iterator[list[str]]:
     """A list that collects the warnings of these kinds given inside, each once; other warnings are dropped."""
     notes: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -85,7 +85,7 @@ def noting(*kinds: type[Warning]) -> Iterator[list[str]]:
         notes += dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, kinds))
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """`0:07`, `12:30`, `1:02:03`."""
     whole = max(math.ceil(seconds), 0)
     hours, minutes = whole // 3600, whole // 60 % 60

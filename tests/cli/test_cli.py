@@ -724,14 +724,14 @@ def test_the_bar_of_a_terminal_says_that_loops_are_compiled(monkeypatch):
 def test_time_left_is_the_sooner_of_two_ends():
     from tensorfill.cli.progress import time_left
     from tensorfill.result.record import History, Row
-    from tensorfill.terminal import clock
+    from tensorfill.terminal import format_duration
 
     history = History(tuple(Row(k, 2.0 * k, 1.0) for k in range(11)))  # ten iterations in twenty seconds
     assert time_left(history, 100, None) == pytest.approx(180)
     assert time_left(history, 100, 50.0) == pytest.approx(30)
     assert time_left(history, None, None) is None
     assert time_left(History(history.rows[:1]), 100, None) is None
-    assert [clock(s) for s in (0, 6.2, 750, 3723)] == ["0:00", "0:07", "12:30", "1:02:03"]
+    assert [format_duration(s) for s in (0, 6.2, 750, 3723)] == ["0:00", "0:07", "12:30", "1:02:03"]
 
 
 @pytest.mark.parametrize("method", list(tfl.METHODS))

@@ -9,7 +9,7 @@ import pytest
 from test_cli import run
 
 import tensorfill as tfl
-from tensorfill.io.atomic import find_overwritten, obstacle, replacing
+from tensorfill.io.atomic import find_overwritten, replace_file, special_file
 from tensorfill.show.report import write_report
 from tensorfill.solvers.loop import Stopping
 
@@ -187,8 +187,8 @@ def test_the_library_does_not_replace_devices_either(folder):
         for place, word in (("fifo", "a pipe"), (".", "a directory")):
             with pytest.raises(OSError, match=f"it is {word}"):
                 write(place)
-    assert obstacle("/dev/null") == "a device"
-    assert obstacle("in.npy") == obstacle("nothing here") == ""
+    assert special_file("/dev/null") == "a device"
+    assert special_file("in.npy") == special_file("nothing here") == ""
     assert stat.S_ISFIFO(os.stat("fifo").st_mode)
     assert sorted(os.listdir()) == ["fifo", "in.npy", "mask.npy"]
 
@@ -197,7 +197,7 @@ def test_a_link_goes_on_pointing_at_the_file_that_changes(folder):
     os.mkdir("deep")
     os.symlink("deep/real.txt", "link.txt")
     for text in (b"one", b"two"):
-        with replacing("link.txt") as file:
+        with replace_file("link.txt") as file:
             file.write(text)
         assert os.path.islink("link.txt")
         with open("deep/real.txt", "rb") as file:

@@ -5,7 +5,7 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.cli.main import main
-from tensorfill.data.dates import moments
+from tensorfill.data.dates import parse_dates
 from tensorfill.data.fold import fold_of
 from tensorfill.io.files import read
 from tensorfill.io.horizon import extend_file
@@ -51,7 +51,7 @@ DATES = {
 @pytest.mark.parametrize("name", DATES)
 def test_dates_as_people_write_them(name):
     labels, expected = DATES[name]
-    found = moments(labels)
+    found = parse_dates(labels)
     if expected is None:
         assert found is None
     else:

@@ -10,10 +10,10 @@ import pytest
 
 import tensorfill as tfl
 from tensorfill.io import atomic
-from tensorfill.io.atomic import exchange, mark, replacing, sweep
+from tensorfill.io.atomic import exchange, remove_leftovers, replace_file, temporary_prefix
 from tensorfill.io.checkpoint import Checkpoint
 from tensorfill.io.formats import output
-from tensorfill.io.formats.output import replacing_path
+from tensorfill.io.formats.output import replace_path
 
 rng = np.random.default_rng(0)
 TABLE = np.outer(rng.uniform(1, 2, 20), rng.uniform(1, 2, 12)) + rng.normal(0, 0.1, (20, 12))
@@ -67,34 +67,34 @@ def dead():
 
 def test_what_killed_runs_left_is_swept_and_what_living_ones_need_is_not(tmp_path):
     target, gone = tmp_path / "out.npy", dead()
-    stale = tmp_path / f"{mark(target)}{gone}-abc.part"
+    stale = tmp_path / f"{temporary_prefix(target)}{gone}-abc.part"
     stale.write_bytes(b"half")
-    folder = tmp_path / f"{mark(target)}{gone}-def.part"
+    folder = tmp_path / f"{temporary_prefix(target)}{gone}-def.part"
     (folder / "inside").mkdir(parents=True)
     stay = [
-        f"{mark(target)}{os.getppid()}-abc.part",
+        f"{temporary_prefix(target)}{os.getppid()}-abc.part",
         ".out.npy.otherhost-1-abc.part",
-        f"{mark(target)}x.part",
+        f"{temporary_prefix(target)}x.part",
         "a.part",
     ]
-    stay += [f"{mark(tmp_path / 'other.npy')}{gone}-abc.part"]
+    stay += [f"{temporary_prefix(tmp_path / 'other.npy')}{gone}-abc.part"]
     for name in stay:
         (tmp_path / name).write_bytes(b"")
-    with replacing(target) as file:
+    with replace_file(target) as file:
         file.write(b"whole")
     assert sorted(os.listdir(tmp_path)) == sorted([*stay, "out.npy"])
 
 
 def test_a_run_that_is_killed_while_writing_leaves_nothing_after_the_next(tmp_path):
     code = (
-        "import os, signal\nfrom tensorfill.io.atomic import replacing\n"
-        "with replacing('out.npy') as file:\n    file.write(b'half')\n    os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal\nfrom tensorfill.io.atomic import replace_file\n"
+        "with replace_file('out.npy') as file:\n    file.write(b'half')\n    os.kill(os.getpid(), signal.SIGKILL)"
     )
     (tmp_path / "out.npy").write_bytes(b"old")
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False)
     assert len(os.listdir(tmp_path)) == 2
     assert (tmp_path / "out.npy").read_bytes() == b"old"
-    sweep(tmp_path / "out.npy")
+    remove_leftovers(tmp_path / "out.npy")
     assert os.listdir(tmp_path) == ["out.npy"]
 
 
@@ -104,7 +104,7 @@ def test_a_directory_takes_the_place_of_another(tmp_path, monkeypatch, way):
         monkeypatch.setattr(output, "exchange", lambda one, two: False)
     store = tmp_path / "a.zarr"
     for text in ("one", "two"):
-        with replacing_path(store, store=True) as new:
+        with replace_path(store, store=True) as new:
             new.mkdir()
             (new / ".zgroup").write_text(text)
         assert (store / ".zgroup").read_text() == text
@@ -113,10 +113,10 @@ def test_a_directory_takes_the_place_of_another(tmp_path, monkeypatch, way):
 
 def test_a_directory_moved_aside_by_a_run_that_was_killed_comes_back(tmp_path):
     store = tmp_path / "a.zarr"
-    old = tmp_path / f"{mark(store)}{dead()}-abc.part" / atomic.OLD
+    old = tmp_path / f"{temporary_prefix(store)}{dead()}-abc.part" / atomic.OLD
     old.mkdir(parents=True)
     (old / ".zgroup").write_text("old")
-    sweep(store)
+    remove_leftovers(store)
     assert (store / ".zgroup").read_text() == "old"
     assert os.listdir(tmp_path) == ["a.zarr"]
 

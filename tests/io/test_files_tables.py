@@ -10,7 +10,7 @@ import pytest
 import tensorfill as tfl
 from tensorfill.data.coordinates import first_duplicate, match_rows
 from tensorfill.io.files import FileError, read, write
-from tensorfill.io.formats.long import encode
+from tensorfill.io.formats.long import encode_labels
 from tensorfill.io.formats.steps import step_note
 
 LONG = {"dims": ["site", "day"], "value": "count"}
@@ -37,8 +37,8 @@ def csv_round_trip(tmp_path, text, completed=None, **options):
 
 
 def test_numbers_with_a_nan_among_them_are_labels_in_the_order_in_which_they_come():
-    assert encode(["3", "1", "2"]).labels == ["1", "2", "3"]
-    assert encode(["3", "1", "nan", "2", "0"]).labels == ["3", "1", "nan", "2", "0"]
+    assert encode_labels(["3", "1", "2"]).labels == ["1", "2", "3"]
+    assert encode_labels(["3", "1", "nan", "2", "0"]).labels == ["3", "1", "nan", "2", "0"]
 
 
 def test_long_form_keeps_text_columns_and_order(tmp_path):

@@ -17,7 +17,7 @@ from PIL import Image
 import tensorfill as tfl
 from tensorfill.data.memory import BudgetError, ask, budget, free, limit_memory, read_bounded, size_of
 from tensorfill.io.files import FileError, columns_of, read, write
-from tensorfill.io.formats import apart, worker
+from tensorfill.io.formats import isolated, worker
 from tensorfill.methods import METHODS
 
 ZEROS = np.zeros((300, 100, 100))  # 24 MB
@@ -271,7 +271,7 @@ def helper(monkeypatch):
     """A helper of its own whose tasks misbehave."""
 
     def start(name):
-        real = apart.subprocess.Popen
+        real = isolated.subprocess.Popen
         bad = f"worker.TASKS['mat'] = worker.Task(lambda source: exec({BAD[name]!r}), ()); "
         bad += "worker._warm = lambda task: None; "
 
@@ -281,12 +281,12 @@ def helper(monkeypatch):
             )
             return real([*command[:-1], code], **settings)
 
-        monkeypatch.setattr(apart.subprocess, "Popen", popen)
-        monkeypatch.setattr(apart, "_current", [])
-        monkeypatch.setattr(apart, "SECONDS", 0.2 if name == "hangs" else 8.0)
+        monkeypatch.setattr(isolated.subprocess, "Popen", popen)
+        monkeypatch.setattr(isolated, "_current", [])
+        monkeypatch.setattr(isolated, "SECONDS", 0.2 if name == "hangs" else 8.0)
 
     yield start
-    for own in apart._current:
+    for own in isolated._current:
         own.close()
 
 
@@ -304,13 +304,13 @@ def test_a_helper_that_was_stopped_is_asked_no_more(monkeypatch):
 
         wait = poll
 
-    monkeypatch.setattr(apart.subprocess, "Popen", Dying)
-    monkeypatch.setattr(apart, "_current", [])
-    first = apart._helper()
-    assert apart._helper() is first
+    monkeypatch.setattr(isolated.subprocess, "Popen", Dying)
+    monkeypatch.setattr(isolated, "_current", [])
+    first = isolated._helper()
+    assert isolated._helper() is first
     first.stop()
-    assert apart._helper() is not first
-    apart._current.clear()
+    assert isolated._helper() is not first
+    isolated._current.clear()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
@@ -349,16 +349,16 @@ def test_only_plain_values_come_back():
 
     for wrong in (os.system, np.load, FileError("x")):
         with pytest.raises(pickle.UnpicklingError, match="is not a plain value"):
-            apart.Plain(io.BytesIO(pickle.dumps(wrong))).load()
+            isolated.PlainUnpickler(io.BytesIO(pickle.dumps(wrong))).load()
     value = {"a": np.arange(3), "b": [1, "x", None], "c": np.float32(2)}
-    again = apart.Plain(io.BytesIO(pickle.dumps(value, protocol=5))).load()
+    again = isolated.PlainUnpickler(io.BytesIO(pickle.dumps(value, protocol=5))).load()
     np.testing.assert_array_equal(again["a"], value["a"])
 
 
 def test_own_files_are_read_at_home(tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", ZEROS[:3, :4, 0])
     write(tmp_path / "b.mat", ZEROS[:3, :4, 0], read(tmp_path / "a.npy"))
-    monkeypatch.setattr(apart, "_helper", lambda: pytest.fail("a process was started"))
+    monkeypatch.setattr(isolated, "_helper", lambda: pytest.fail("a process was started"))
     assert read(tmp_path / "b.mat").shape == (3, 4)
     (tmp_path / "b.mat").write_bytes((tmp_path / "b.mat").read_bytes())  # somebody else's now
     with pytest.raises(pytest.fail.Exception):

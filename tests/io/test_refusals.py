@@ -13,7 +13,7 @@ from tensorfill.blocks.opening import open_data
 from tensorfill.blocks.paths import files_of
 from tensorfill.blocks.pieces import Columns, Piece, pieces_of, rows_of
 from tensorfill.data import memory
-from tensorfill.data.labels import coordinates_of, tidy
+from tensorfill.data.labels import coordinates_of, plain_labels
 from tensorfill.io import atomic
 from tensorfill.io.files import FORMATS, Loaded
 from tensorfill.io.formats import FileError
@@ -122,11 +122,11 @@ def test_dask_and_polars_and_sparse_that_do_not_fit():
 
 def test_labels_of_every_kind():
     pd = pytest.importorskip("pandas")
-    assert tidy(pd.period_range("2024-01", periods=3, freq="M")).dtype.kind == "M"
-    assert tidy(pd.date_range("2024-01-01", periods=3, tz="Europe/Berlin")).dtype.kind == "M"
-    assert list(tidy(pd.to_timedelta(["65s", "1h", "2 days 1h"]))) == ["00:01:05", "01:00", "2 d 01:00"]
-    assert list(tidy([("a", 1), ("b", 2)])) == ["a, 1", "b, 2"]
-    assert list(tidy(["1", "2.5"])) == [1.0, 2.5]
+    assert plain_labels(pd.period_range("2024-01", periods=3, freq="M")).dtype.kind == "M"
+    assert plain_labels(pd.date_range("2024-01-01", periods=3, tz="Europe/Berlin")).dtype.kind == "M"
+    assert list(plain_labels(pd.to_timedelta(["65s", "1h", "2 days 1h"]))) == ["00:01:05", "01:00", "2 d 01:00"]
+    assert list(plain_labels([("a", 1), ("b", 2)])) == ["a, 1", "b, 2"]
+    assert list(plain_labels(["1", "2.5"])) == [1.0, 2.5]
     obs = tfl.observe(pd.DataFrame(T, index=["x", "y"]))
     assert "'column' is missing" in refused(coordinates_of, obs, {"row": ["x"]})
     assert "got 'z', which the data do not have" in refused(coordinates_of, obs, {"row": ["z"], "column": [0]})
@@ -183,7 +183,7 @@ def test_what_solve_cannot_be_given(given, word):
 def test_places_that_no_file_may_take(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match="it is a pipe"), atomic.replacing(pipe):
+    with pytest.raises(OSError, match="it is a pipe"), atomic.replace_file(pipe):
         pass
     assert stat.S_ISFIFO(os.stat(pipe).st_mode)
     assert "must be text or a path" in refused(atomic.check_path, 3)

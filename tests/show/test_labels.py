@@ -9,7 +9,7 @@ from matplotlib.text import Text
 import tensorfill as tfl
 from tensorfill.show import ticks, view
 from tensorfill.show.card import thumbnails
-from tensorfill.show.labels import labels_of, short, tidy, words
+from tensorfill.show.labels import format_labels, labels_of, plain_labels, shorten
 from tensorfill.show.report import write_report
 
 pd = pytest.importorskip("pandas")
@@ -56,21 +56,21 @@ def texts(figure):
 def test_every_source_gives_its_labels():
     table = sensors(3)
     got = labels_of(tfl.observe(table, dims=("time", "site")))
-    assert words(got["site"]) == ["site 0", "site 1", "site 2"]
-    assert words(got["time"], [1]) == ["2024-03-01 01:00"]
+    assert format_labels(got["site"]) == ["site 0", "site 1", "site 2"]
+    assert format_labels(got["time"], [1]) == ["2024-03-01 01:00"]
     long = pd.DataFrame({"user": [7, 3, 7], "film": ["b", "a", "a"], "stars": [1.0, 2, 3]})
     got = labels_of(tfl.Observations.from_pandas(long, ["user", "film"], "stars"))
-    assert (words(got["user"]), words(got["film"])) == (["3", "7"], ["b", "a"])
+    assert (format_labels(got["user"]), format_labels(got["film"])) == (["3", "7"], ["b", "a"])
     got = labels_of(tfl.observe(long.set_index(["user", "film"])["stars"]))
-    assert words(got["film"]) == ["b", "a"]
+    assert format_labels(got["film"]) == ["b", "a"]
     got = labels_of(tfl.observe(cube()))
-    assert words(got["time"], [0, 13]) == ["2020-01", "2021-02"]
+    assert format_labels(got["time"], [0, 13]) == ["2020-01", "2021-02"]
     assert labels_of(tfl.observe(gappy((4, 5)))) == {}
 
 
 def test_labels_given_come_first_and_must_be_as_many():
     obs = tfl.observe(sensors(3))
-    assert words(labels_of(obs, {"column": ["x", "y", "z"]})["column"]) == ["x", "y", "z"]
+    assert format_labels(labels_of(obs, {"column": ["x", "y", "z"]})["column"]) == ["x", "y", "z"]
     with pytest.raises(ValueError, match=r"labels of 'column' must be 3, one for each index; got 2\."):
         labels_of(obs, {"column": ["x", "y"]})
 
@@ -104,19 +104,19 @@ def test_labels_given_come_first_and_must_be_as_many():
     ],
 )
 def test_words(labels, expected):
-    assert words(tidy(labels)) == expected
+    assert format_labels(plain_labels(labels)) == expected
 
 
 def test_long_names_keep_their_ends():
-    assert short("A rather long name of sensor 12") == "A rather l…or 12"
-    assert short("short") == "short"
+    assert shorten("A rather long name of sensor 12") == "A rather l…or 12"
+    assert shorten("short") == "short"
 
 
 # --- ticks --------------------------------------------------------------------------------------------------------
 
 
 def choose(labels, most):
-    at, said = ticks.choose(tidy(labels), lambda t: len(t) <= most)
+    at, said = ticks.choose(plain_labels(labels), lambda t: len(t) <= most)
     return list(np.round(at, 6)), said
 
 
@@ -140,7 +140,7 @@ def test_ticks_of_uneven_labels_are_labels():
     assert [str(ids[int(i)]) for i in at] == said
     moments = np.array(["2020-01-01"] + [f"2024-01-01T00:{k:02d}" for k in range(30)], dtype="M8[s]")
     at, said = choose(moments, 4)
-    assert [words(moments)[int(i)] for i in at] == said
+    assert [format_labels(moments)[int(i)] for i in at] == said
 
 
 # --- on plots, page and card --------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tensorfill.io.atomic import replacing
+from tensorfill.io.atomic import replace_file
 from tensorfill.io.files import FileError
 
 Row = dict[str, str]
@@ -73,7 +73,7 @@ class CellFile:
 
 def write_text(path: Path, content: str) -> None:
     """A whole new file, in UTF-8 everywhere."""
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(content.encode())
 
 

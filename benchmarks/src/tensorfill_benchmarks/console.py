@@ -14,7 +14,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
-from tensorfill.terminal import BAD_USAGE, INTERRUPTED, UserError, as_user_error, clock
+from tensorfill.terminal import BAD_USAGE, INTERRUPTED, UserError, as_user_error, format_duration
 from tensorfill_benchmarks.cells import Progress, Report
 from tensorfill_benchmarks.style import markdown
 
@@ -26,7 +26,7 @@ class TimeLeft(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         end = task.fields.get("end")
-        return Text("" if end is None else f"{clock(end - time.monotonic())} left", style="cyan")
+        return Text("" if end is None else f"{format_duration(end - time.monotonic())} left", style="cyan")
 
 
 class Bar:
@@ -58,7 +58,7 @@ class Bar:
         end = None if now.seconds_left is None else time.monotonic() + now.seconds_left
         self.bar.update(self.task, completed=now.done, total=now.total, description=now.label, end=end)
         if not self.console.is_terminal and now.label:
-            left = "" if now.seconds_left is None else f", about {clock(now.seconds_left)} left"
+            left = "" if now.seconds_left is None else f", about {format_duration(now.seconds_left)} left"
             typer.echo(f"{now.done + 1}/{now.total} {now.label}{left}", err=True)
 
 

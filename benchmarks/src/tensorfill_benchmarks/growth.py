@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.io.atomic import replacing
+from tensorfill.io.atomic import replace_file
 from tensorfill.io.formats import FileError
 from tensorfill_benchmarks import growth_data
 
@@ -95,7 +95,7 @@ def run(
         if point.key in done:
             continue
         done[point.key] = measured(point)
-        with replacing(target, "w") as file:
+        with replace_file(target, "w") as file:
             writer = csv.DictWriter(file, [f.name for f in fields(Point)], lineterminator="\n")
             writer.writeheader()
             writer.writerows(asdict(p) | {"shape": "x".join(map(str, p.shape))} for p in done.values())
@@ -271,5 +271,5 @@ def draw(done: Sequence[Point], path: Path) -> None:
             plot.set_xticks([], minor=True)
         plot.grid(alpha=0.3)
         plot.legend(fontsize=8)
-    with replacing(path) as file:
+    with replace_file(path) as file:
         figure.savefig(file, dpi=120)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tensorfill.io.atomic import replacing
+from tensorfill.io.atomic import replace_file
 from tensorfill_benchmarks.cells import Cell
 from tensorfill_benchmarks.metrics import peak_of
 from tensorfill_benchmarks.pictures import Picture
@@ -64,6 +64,6 @@ def alpha_unit(picture: Picture) -> float:
 
 def save(figure: Figure, path: Path) -> Path:
     """The figure as a PNG that is whole or absent."""
-    with replacing(path) as file:
+    with replace_file(path) as file:
         figure.savefig(file, format="png", dpi=150, bbox_inches="tight")
     return path

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.observations import Observations
-from tensorfill.io.atomic import replacing
+from tensorfill.io.atomic import replace_file
 from tensorfill.methods.arrays import ArrayMethod, Dense
 from tensorfill.methods.classical.halrtc import HaLRTC, shift_unfolding
 from tensorfill.methods.classical.thresholding import gram
@@ -45,7 +45,7 @@ def run(out_dir: str | Path, quick: bool = False, skipped: list[str] | None = No
     rows += [*speed_fused.measure(quick), *speed_peers.measure(quick, skipped), *speed_ratings.measure(quick, skipped)]
     target = Path(out_dir) / "speed.csv"
     target.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(target, "w") as file:
+    with replace_file(target, "w") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Row)], lineterminator="\n")
         writer.writeheader()
         writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in asdict(row).items()} for row in rows)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tensorfill.app.options import Options
 from tensorfill.data.facts import Facts, unit_mode
 from tensorfill.data.factwords import NUMBERS
-from tensorfill.data.labels import tidy
+from tensorfill.data.labels import plain_labels
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.sentinels import sentinels
 from tensorfill.io.files import FORMATS, Loaded
@@ -26,7 +26,7 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import History, Status
 from tensorfill.show import report
 from tensorfill.show.card import thumbnails
-from tensorfill.show.labels import labels_of, short, words
+from tensorfill.show.labels import format_labels, labels_of, shorten
 from tensorfill.show.view import picture_axes, to_rgb
 
 Array = NDArray[Any]
@@ -158,8 +158,8 @@ def preview(loaded: Loaded) -> dict[str, Any] | None:
 
 def _marks(labels: list[Any]) -> list[str]:
     """Labels for the margin of a table: texts are shortened, dates are not, since they differ in the middle."""
-    at = tidy(labels)
-    return [short(x) for x in words(at)] if at.dtype.kind == "U" else words(at)
+    at = plain_labels(labels)
+    return [shorten(x) for x in format_labels(at)] if at.dtype.kind == "U" else format_labels(at)
 
 
 def own_scales(obs: Observations) -> str | None:

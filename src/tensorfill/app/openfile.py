@@ -14,7 +14,7 @@ from tensorfill.data.facts import Facts, compute_facts
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.io.files import Loaded
 from tensorfill.io.mixed import MixedTable
-from tensorfill.terminal import noting
+from tensorfill.terminal import collect_warnings
 
 LOOKED_AT = 1_500_000  # entries of a photograph that are looked at to describe it
 ENOUGH = 1000  # known ones among them
@@ -45,7 +45,7 @@ class OpenFile:
             return self.obs
         assert self.loaded.values is not None
         values, known = self.loaded.values[grid], self.loaded.observed()[grid]
-        with noting(DataWarning):  # which counts slices of the grid: told when all entries are used
+        with collect_warnings(DataWarning):  # which counts slices of the grid: told when all entries are used
             return dataclasses.replace(self.loaded, shape=values.shape, values=values, mask=known).observations()
 
     @cached_property

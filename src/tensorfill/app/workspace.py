@@ -42,7 +42,7 @@ from tensorfill.result.record import History, Status
 from tensorfill.show.leaderboard import leaderboard
 from tensorfill.show.summary import quality
 from tensorfill.show.view import value_range
-from tensorfill.terminal import BAD_DATA, UserError, noting
+from tensorfill.terminal import BAD_DATA, UserError, collect_warnings
 
 
 class Workspace:
@@ -80,7 +80,7 @@ class Workspace:
         self.path, self.folder = Path(path), Path(folder)
         tempfile.tempdir = folder  # what is tried out is removed with the file, also where this process is killed
         options = Options.of(given or {})
-        with noting(FileWarning, DataWarning) as notes:
+        with collect_warnings(FileWarning, DataWarning) as notes:
             loaded, options = self._read_guessing() if given is None else (read(path, **options.reading), options)
         return self._use(options, loaded, loaded, [*loaded.notes, *notes])
 
@@ -126,7 +126,7 @@ class Workspace:
         loaded = file.whole
         if path is None:
             return self._use(file.options, loaded, loaded, [*loaded.notes])
-        with noting(FileWarning) as notes:
+        with collect_warnings(FileWarning) as notes:
             loaded = loaded.with_mask(read_mask(path, loaded.shape))
         if not loaded.observed().any():
             msg = f"the mask leaves no known entry of {self.name}: white must mean known, black missing."
@@ -159,7 +159,7 @@ class Workspace:
         plain = mask_file is None and set(options.reading) <= {"missing_value"}
         table = MixedTable.find(str(self.path), options.missing_value) if plain else None
         file = OpenFile(options, whole, loaded, mask_file, mask_name, table)
-        with noting(DataWarning) as more:
+        with collect_warnings(DataWarning) as more:
             described = describe.describe_file(self.name, loaded, file.sample, file.facts, options)
         if describe.paintable(loaded):
             rgb = describe.draw_photograph(loaded, value_range(file.sample))
@@ -180,7 +180,7 @@ class Workspace:
         file = self._open()
         options = file.options.with_fit(given)
         table = None if options.about_time else file.table
-        with noting(DataWarning) as more:
+        with collect_warnings(DataWarning) as more:
             if table is None:
                 plan = plan_time(file.loaded, file.obs, **options.about_time)
             else:
@@ -207,7 +207,7 @@ class Workspace:
         assert self.plan is not None
         contests = 2 if self.options.error_bars else 1
         progress = Progress(self.send, self.plan.obs, self.folder, contests)
-        with noting(DataWarning) as more, progress:
+        with collect_warnings(DataWarning) as more, progress:
             settings = self.options.fitting | self.plan.settings
             data = self.plan.given if self.table is None else self.table.frame
             self.done = complete(data, callback=progress, **settings)

@@ -12,7 +12,7 @@ from tensorfill.blocks.pieces import table_batches
 from tensorfill.data.labels import axis_labels
 from tensorfill.data.observations import Observations
 from tensorfill.io.formats.base import FileError
-from tensorfill.io.formats.output import naming, replacing_path
+from tensorfill.io.formats.output import file_errors, replace_path
 from tensorfill.io.optional import attempt_import
 from tensorfill.typing import Array
 
@@ -32,7 +32,7 @@ def write_at(at: Callable[[Array], Array], obs: Observations, wanted: str, out: 
     pa = attempt_import("pyarrow", "writing the answers to --at", "parquet")
     known = [_places(axis_labels(obs).get(d)) for d in obs.dims]
     rows, writer = 0, None
-    with naming(out, "write"), replacing_path(Path(out), store=False) as place:
+    with file_errors(out, "write"), replace_path(Path(out), store=False) as place:
         for batch in _batches(wanted, obs.dims):
             where = np.stack([_codes(batch.column(d), d, p) for d, p in zip(obs.dims, known, strict=True)], axis=1)
             table = pa.table({d: batch.column(d) for d in obs.dims} | {value: at(where)})
@@ -47,7 +47,7 @@ def write_at(at: Callable[[Array], Array], obs: Observations, wanted: str, out: 
 
 
 def _batches(wanted: str, dims: tuple[str, ...]) -> Iterator[Any]:
-    with naming(wanted, "read"):
+    with file_errors(wanted, "read"):
         yield from table_batches(wanted, dims)
 
 

@@ -27,7 +27,7 @@ from tensorfill.data.memory import budget, most_in_memory
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import FrameSource
 from tensorfill.io.formats.base import FileError
-from tensorfill.io.formats.output import naming
+from tensorfill.io.formats.output import file_errors
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def _file_pieces(files: Sequence[str], columns: Columns | None) -> Iterator[Piec
     kinds: dict[int, tuple[str, Any]] = {}
     for file in files:
         for piece in pieces_of(file, columns):
-            with naming(file, "read"):
+            with file_errors(file, "read"):
                 _check_kinds(piece, columns, kinds)
             yield piece
 

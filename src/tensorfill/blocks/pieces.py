@@ -17,7 +17,7 @@ import numpy as np
 from tensorfill.blocks.paths import is_table
 from tensorfill.data.exact import EXACT, check_exact
 from tensorfill.io.formats.base import FileError
-from tensorfill.io.formats.output import naming
+from tensorfill.io.formats.output import file_errors
 from tensorfill.io.optional import attempt_import
 from tensorfill.registry import did_you_mean
 from tensorfill.typing import Array
@@ -71,7 +71,7 @@ def rows_of(files: Sequence[str]) -> int | None:
     for file in files:
         if not file.lower().endswith((".parquet", ".pq")):
             return None
-        with naming(file, "read"):
+        with file_errors(file, "read"):
             total += parquet_file(file).metadata.num_rows
     return total
 
@@ -79,7 +79,7 @@ def rows_of(files: Sequence[str]) -> int | None:
 def pieces_of(file: str, columns: Columns | None) -> Iterator[Piece]:
     """The pieces of one file."""
     name = file.lower()
-    with naming(file, "read"):
+    with file_errors(file, "read"):
         if is_table(name):
             if columns is None:
                 msg = 'a table needs to know its columns: dims=["user", "item"], value="stars".'

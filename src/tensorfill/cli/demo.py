@@ -8,12 +8,12 @@ from pathlib import Path
 
 from tensorfill.cli.checks import check_effort, check_numbers
 from tensorfill.cli.options import DemoOptions
-from tensorfill.cli.outputs import check_beside
+from tensorfill.cli.outputs import check_side_outputs
 from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.masks import random_entries
 from tensorfill.data.samples import photograph
-from tensorfill.io.atomic import find_overwritten, replacing
-from tensorfill.io.formats.output import naming
+from tensorfill.io.atomic import find_overwritten, replace_file
+from tensorfill.io.formats.output import file_errors
 from tensorfill.io.observe import observe
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
@@ -40,21 +40,21 @@ class Demo(DemoOptions):
         mask = random_entries(truth.shape, self.missing / 100, self.seed)
         with as_user_error(BAD_DATA):
             for path in filter(None, (self.out, self.report)):
-                with naming(path, "write"):
+                with file_errors(path, "write"):
                     Path(path).parent.mkdir(parents=True, exist_ok=True)
-            check_beside({"picture": self.out, "report": self.report})
+            check_side_outputs({"picture": self.out, "report": self.report})
             obs = observe(truth, mask, dims=("row", "column", "channel"))
             method = "auto" if self.effort == "normal" else f"auto-{self.effort}"
             total = plan_iterations(method, {}, self.max_iter)
             with Progress("completing a photograph", total, limit=self.seconds, show=not self.quiet) as progress:
                 done = progress.complete(obs, effort=self.effort, seed=self.seed, max_iter=self.max_iter)
             ratio = psnr(done.estimate, truth, mask)
-            with naming(self.out, "write"), replacing(self.out) as file:
+            with file_errors(self.out, "write"), replace_file(self.out) as file:
                 done.plot(truth=truth).savefig(file, format="png", dpi=160, bbox_inches="tight", pad_inches=0.08)
             if self.report is not None:
                 from tensorfill.show.report import write_report
 
-                with naming(self.report, "write"):
+                with file_errors(self.report, "write"):
                     title = f"A photograph, {self.missing:g} % of it missing"
                     write_report(done, self.report, command=self.command, truth=truth, title=title)
         self.tell(done, ratio)

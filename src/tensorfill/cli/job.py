@@ -21,7 +21,7 @@ from tensorfill.cli.checks import (
     prior_of,
 )
 from tensorfill.cli.options import CompleteOptions
-from tensorfill.cli.outputs import check_beside, check_outputs, tell, write_report
+from tensorfill.cli.outputs import check_outputs, check_side_outputs, show_outcome, write_report
 from tensorfill.cli.progress import Progress, plan_iterations
 from tensorfill.data.memory import limit_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
@@ -39,14 +39,14 @@ from tensorfill.io.files import (
     read_mask,
     write,
 )
-from tensorfill.io.formats.opening import choose_out
-from tensorfill.io.formats.output import naming
+from tensorfill.io.formats.opening import choose_output_format
+from tensorfill.io.formats.output import file_errors
 from tensorfill.io.timeplan import parse_fold, plan_time
 from tensorfill.methods import METHODS
 from tensorfill.result.completion import Completion
-from tensorfill.result.outputs import LEVEL, numbers, write_bars
+from tensorfill.result.outputs import LEVEL, unrounded, write_bars
 from tensorfill.result.record import Status
-from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, collect_warnings
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ class Job(CompleteOptions):
             table = mixed.table_of(self)
         if table is not None:
             return mixed.run(self, table, settings)
-        with as_user_error(BAD_DATA), noting(FileWarning, DataWarning) as notes:
+        with as_user_error(BAD_DATA), collect_warnings(FileWarning, DataWarning) as notes:
             loaded = self.load()
             obs = loaded.observations()
             warn_of_sentinels(obs)
             if self.unrounded:
                 loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
-        with as_user_error(BAD_USAGE), noting(DataWarning) as added:
+        with as_user_error(BAD_USAGE), collect_warnings(DataWarning) as added:
             for mode in settings.get("smooth", {}):
                 obs.mode(mode)
             if self.prior is not None:
@@ -91,10 +91,10 @@ class Job(CompleteOptions):
             indices = self.places(loaded)
             check_outputs(self, loaded, plan.obs, indices)
             self.check_gaps(plan.obs)
-            with noting(DataWarning, CheckpointWarning) as warned:
+            with collect_warnings(DataWarning, CheckpointWarning) as warned:
                 name = "standard input" if self.source == "-" else Path(self.source).name
                 bars = None if self.error_bars is None else LEVEL
-                fill = self.fill_unseen or choose_out(self.out, loaded, self.out_format).whole
+                fill = self.fill_unseen or choose_output_format(self.out, loaded, self.out_format).whole
                 expected = plan_iterations(self.method_name, settings, self.max_iter)
                 done = self.fit(
                     plan.given, name, expected, error_bars=bars, fill_unseen=fill, **settings, **plan.settings
@@ -106,7 +106,7 @@ class Job(CompleteOptions):
             notes = [*loaded.notes, *notes, *added, *warned, *self.notes(loaded)]
             if self.report is not None:
                 notes += write_report(self, done, loaded.labels, notes)
-        tell(self, done, notes)
+        show_outcome(self, done, notes)
         return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
     # --- before -------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Job(CompleteOptions):
         if clash := find_overwritten({**outputs, "--checkpoint": self.checkpoint}, inputs):
             raise UserError(clash, BAD_USAGE)
         with as_user_error(BAD_DATA):
-            check_beside({"checkpoint": self.checkpoint, "saved run": self.save, "report": self.report})
+            check_side_outputs({"checkpoint": self.checkpoint, "saved run": self.save, "report": self.report})
 
     def _check_streams(self) -> None:
         if self.out == "-" and self.as_json:
@@ -214,7 +214,7 @@ class Job(CompleteOptions):
                 raise UserError(sentence, BAD_DATA)
             return None
         listed = read_list(self.at, loaded)
-        with naming(self.at, "read"):
+        with file_errors(self.at, "read"):
             return coordinates(listed, loaded)
 
     def check_gaps(self, obs: Observations) -> None:
@@ -244,7 +244,7 @@ class Job(CompleteOptions):
     def write(self, done: Completion, loaded: Loaded, indices: Any) -> None:
         """Write the answer: all of it, or its values at the coordinates `indices` (n, N)."""
         if indices is None:
-            completed = numbers(done) if self.unrounded else done.completed
+            completed = unrounded(done) if self.unrounded else done.completed
             if done.unfilled is not None:
                 completed = np.where(done.unfilled, np.nan, np.ma.getdata(completed))
             write(self.out, np.asarray(completed), loaded, format=self.out_format)
@@ -257,10 +257,10 @@ class Job(CompleteOptions):
     def save_run(self, done: Completion) -> None:
         """Save the run itself, where that was asked for."""
         if self.save is not None:
-            with naming(self.save, "write"):
+            with file_errors(self.save, "write"):
                 done.save(self.save)
 
     def notes(self, loaded: Loaded) -> list[str]:
         """What the user should know about the file that was written."""
-        kind = choose_out(self.out, loaded, self.out_format)
+        kind = choose_output_format(self.out, loaded, self.out_format)
         return [kind.note] if kind.note else []

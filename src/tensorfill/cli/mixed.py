@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tensorfill.cli.options import ExtendOptions
-from tensorfill.cli.outputs import check_free, tell, write_report
+from tensorfill.cli.outputs import check_output_path, show_outcome, write_report
 from tensorfill.data.observations import DataWarning
 from tensorfill.io.atomic import find_overwritten
 from tensorfill.io.files import number_or_text
-from tensorfill.io.formats.output import naming
+from tensorfill.io.formats.output import file_errors
 from tensorfill.io.mixed import MixedTable, table_format
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import LEVEL
 from tensorfill.result.record import Status
-from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, collect_warnings
 
 if TYPE_CHECKING:
     from tensorfill.cli.job import Job
@@ -34,23 +34,23 @@ def table_of(job: Job) -> MixedTable | None:
 
 def run(job: Job, table: MixedTable, settings: dict[str, Any]) -> int:
     """Complete the table and write it; returns the exit code."""
-    with as_user_error(BAD_DATA), noting(DataWarning) as notes:
+    with as_user_error(BAD_DATA), collect_warnings(DataWarning) as notes:
         for path in (job.out, job.error_bars):
             if path is not None:
-                with naming(path, "write"):
-                    check_free(path)
+                with file_errors(path, "write"):
+                    check_output_path(path)
         bars = None if job.error_bars is None else LEVEL
         done = job.fit(table.frame, Path(job.source).name, None, error_bars=bars, **settings)
-        with naming(job.out, "write"):
+        with file_errors(job.out, "write"):
             table.write(job.out, done.completed)
         if job.error_bars is not None and done.bars is not None:
-            with naming(job.error_bars, "write"):
+            with file_errors(job.error_bars, "write"):
                 table.write_bars(job.error_bars, done)
         job.save_run(done)
         told = list(notes)
         if job.report is not None:
             told += write_report(job, done, None, told)
-    tell(job, done, told)
+    show_outcome(job, done, told)
     return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
 
@@ -66,11 +66,11 @@ class Extend(ExtendOptions):
             raise UserError(clash, BAD_USAGE)
         with as_user_error(BAD_DATA):
             done = Completion.load(self.run_file)
-            with naming(self.source, "read"):
+            with file_errors(self.source, "read"):
                 table = MixedTable.read(self.source)
             more = done.extend(table.frame)
-            with naming(self.out, "write"):
-                check_free(self.out)
+            with file_errors(self.out, "write"):
+                check_output_path(self.out)
                 filled = more.completed
                 table.write(self.out, filled[[c for c in table.frame.columns if c in filled]])
         if not self.quiet:

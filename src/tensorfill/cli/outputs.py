@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfill.data.observations import Observations
-from tensorfill.io.atomic import refuse_foreign, sweep
+from tensorfill.io.atomic import check_own_file, remove_leftovers
 from tensorfill.io.files import FileError, Format, Loaded
-from tensorfill.io.formats.opening import choose_out
-from tensorfill.io.formats.output import check_place, naming, try_out
+from tensorfill.io.formats.opening import choose_output_format
+from tensorfill.io.formats.output import check_target, check_writable, file_errors
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 
@@ -28,8 +28,8 @@ TRIAL = 4_000_000  # up to so many entries the output is tried out before the fi
 
 def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> None:
     """Refuse what cannot be written, or cannot hold these values."""
-    with naming(job.out, "write"):
-        kind = choose_out(job.out, loaded, job.out_format)
+    with file_errors(job.out, "write"):
+        kind = choose_output_format(job.out, loaded, job.out_format)
         if job.out == "-" and not kind.streams:
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)
@@ -37,26 +37,26 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
             _refuse_whole(kind, "--unrounded makes fractions")
         if job.max_gap is not None:
             _refuse_whole(kind, "--max-gap leaves gaps")
-        check_free(job.out, store=kind.store, special=True)
+        check_output_path(job.out, store=kind.store, special=True)
         if indices is not None:
             kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
         elif loaded.size <= TRIAL:
             trial = loaded.restore(obs.dense(fill=float(np.median(obs.values)), dtype=np.float64))
-            try_out(kind, job.out, trial.astype(loaded.dtype, copy=False), loaded)
+            check_writable(kind, job.out, trial.astype(loaded.dtype, copy=False), loaded)
     if job.error_bars is not None:
-        with naming(job.error_bars, "write"):
-            kind = choose_out(job.error_bars, loaded, None)
+        with file_errors(job.error_bars, "write"):
+            kind = choose_output_format(job.error_bars, loaded, None)
             _refuse_whole(kind, "error bars are fractions")
-            check_free(job.error_bars, store=kind.store)
+            check_output_path(job.error_bars, store=kind.store)
 
 
-def check_beside(files: Mapping[str, str | None]) -> None:
+def check_side_outputs(files: Mapping[str, str | None]) -> None:
     """Refuse places, {what is to be written there: path}, where it cannot be, or that hold something else."""
     for what, path in files.items():
         if path is not None:
-            with naming(path, "write"):
-                check_free(path)
-            refuse_foreign(path, what)
+            with file_errors(path, "write"):
+                check_output_path(path)
+            check_own_file(path, what)
 
 
 def _refuse_whole(kind: Format, why: str) -> None:
@@ -65,13 +65,13 @@ def _refuse_whole(kind: Format, why: str) -> None:
         raise FileError(msg)
 
 
-def check_free(path: str, *, store: bool = False, special: bool = False) -> None:
+def check_output_path(path: str, *, store: bool = False, special: bool = False) -> None:
     """Is there a directory to write to, and may we? `special`: a device or a pipe will do, to be written into."""
     target = Path(os.path.realpath(path))
     if special and (path == "-" or (target.exists() and not target.is_file() and not target.is_dir())):
         return
-    check_place(target, store=store)
-    sweep(target)
+    check_target(target, store=store)
+    remove_leftovers(target)
     if not os.access(target.parent, os.W_OK):
         raise PermissionError(13, "permission denied", path)
 
@@ -82,7 +82,7 @@ def write_report(job: Job, done: Completion, labels: Any, notes: Sequence[str]) 
 
     assert job.report is not None
     name = "standard input" if job.source == "-" else Path(job.source).name
-    with naming(job.report, "write"):
+    with file_errors(job.report, "write"):
         try:
             write(done, job.report, command=job.command, title=name, labels=labels, notes=notes)
         except (OSError, MemoryError):
@@ -96,7 +96,7 @@ def write_report(job: Job, done: Completion, labels: Any, notes: Sequence[str]) 
     return []
 
 
-def tell(job: Job, done: Completion, notes: Sequence[str]) -> None:
+def show_outcome(job: Job, done: Completion, notes: Sequence[str]) -> None:
     """The summary: for machines, or for people on a terminal. Notes are told in any case, but for --quiet."""
     if done.status is Status.INTERRUPTED:
         print(f"tensorfill: interrupted; the best so far is in {_place(job)}.", file=sys.stderr)

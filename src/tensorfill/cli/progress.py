@@ -15,7 +15,7 @@ from rich.progress import Progress as RichProgress
 from tensorfill.api import complete
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import History
-from tensorfill.terminal import INTERRUPTED, UserError, clock
+from tensorfill.terminal import INTERRUPTED, UserError, format_duration
 
 RECENT = 20  # iterations over which the pace is taken
 
@@ -93,7 +93,7 @@ class Progress:
             total=total,
             iteration=f"iteration {row.iteration}" + (f"/{total}" if total else ""),
             error=self._error(row.value, row.held_out),
-            left="" if left is None else f"{clock(left)} left",
+            left="" if left is None else f"{format_duration(left)} left",
             refresh=row.iteration < 2,  # a fit may be shorter than the time between two drawings
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tensorfill.data.facts import FAR_UNITS, TWO_ENDS, is_scale, kind_of_numbers, unit_mode
-from tensorfill.data.labels import all_labels, axis_labels, times
+from tensorfill.data.labels import all_labels, as_datetimes, axis_labels
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import slice_statistics
 from tensorfill.data.unobserved import TIME_NAMES
@@ -60,7 +60,7 @@ def is_table(obs: Observations) -> bool:
     if obs.ndim != 2 or not getattr(obs.source, "table", False):
         return False
     labels = axis_labels(obs).get(obs.dims[1])
-    return labels is None or times(labels) is None  # moments are no quantities
+    return labels is None or as_datetimes(labels) is None  # moments are no quantities
 
 
 def column_names(obs: Observations) -> list[str]:
@@ -213,7 +213,7 @@ def _with_columns(obs: Observations, columns: Sequence[int]) -> Observations:
     return replace(part, shape=(obs.shape[0], len(columns)), indices=indices, source=None, positions=positions)
 
 
-def left_alone(facts: Sequence[ColumnFacts], gaps: Sequence[int]) -> list[str]:
+def ignored_columns_notes(facts: Sequence[ColumnFacts], gaps: Sequence[int]) -> list[str]:
     """A sentence for each kind of column that was no data to learn from, as far as it has gaps."""
     words = {
         "empty": ("has no value: left empty", "have no value: left empty"),

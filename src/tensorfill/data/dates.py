@@ -34,7 +34,7 @@ FORMATS = tuple(date + clock for date in DATES for clock in CLOCKS)
 DAY_FIRST = tuple(f"%d{s}%m{s}%Y{clock}" for s in "./-" for clock in CLOCKS)
 
 
-def moments(labels: Sequence[str]) -> Moments | None:
+def parse_dates(labels: Sequence[str]) -> Moments | None:
     """The labels as moments (datetime64), or None if they are not all dates of one form.
 
     They are what the clock there shows, but in UTC where it was changed in between, by daylight saving.
@@ -111,7 +111,7 @@ def _steadier(one: Moments, two: Moments) -> bool:
 
 
 def format_like(labels: Sequence[str], new: Moments) -> list[str] | None:
-    """Moments written as the last of these labels is; None if `moments` cannot read them."""
+    """Moments written as the last of these labels is; None if `parse_dates` cannot read them."""
     found = _read(labels)
     if found is None:
         return None

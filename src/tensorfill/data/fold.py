@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.autocorrelation import period
-from tensorfill.data.labels import axis_labels, times
+from tensorfill.data.labels import as_datetimes, axis_labels
 from tensorfill.data.observations import Observations
 from tensorfill.data.timeaxis import only_mode
 from tensorfill.typing import Array
@@ -87,13 +87,13 @@ def fold_of(obs: Observations, given: Fold | Mapping[Any, Any], labels: Mapping[
         msg = f"fold of {dim} must make modes of other names than {', '.join(obs.dims)}; got {', '.join(names)}."
         raise ValueError(msg)
     found = axis_labels(obs) if labels is None else labels
-    at = times(found[dim], clock=True) if dim in found else None
+    at = as_datetimes(found[dim], clock=True) if dim in found else None
     if at is None:
         first = f"; its first is {next(iter(found[dim]))!s}" if dim in found else ""
         msg = f"fold of {dim} needs dates or times along it{first}. Fold by a number of steps instead: {{{dim!r}: 24}}."
         raise ValueError(msg)
     if len(np.unique(at)) < len(at):  # an hour comes twice in autumn
-        at = times(found[dim])
+        at = as_datetimes(found[dim])
     assert at is not None
     return _by_calendar(mode, dim, names, at.astype("M8[us]"))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfill.data.dates import moments
+from tensorfill.data.dates import parse_dates
 from tensorfill.data.sources import LineSource
 from tensorfill.typing import Array
 
@@ -98,13 +98,13 @@ def _by_labels(obs: Observations, table: Any) -> Array:
     return np.stack(columns, axis=1)
 
 
-def times(labels: Any, *, clock: bool = False) -> Array | None:
+def as_datetimes(labels: Any, *, clock: bool = False) -> Array | None:
     """Labels as moments (datetime64), (k,): of a time zone in UTC, or as the `clock` there shows them; durations count
     from 1970. None for labels that are not time, or not all of them.
     """
     if getattr(labels, "tz", None) is not None and not clock:
         labels = labels.tz_convert("UTC")
-    array = labels.to_numpy() if getattr(labels, "dtype", np.dtype(object)).kind == "m" else tidy(labels)
+    array = labels.to_numpy() if getattr(labels, "dtype", np.dtype(object)).kind == "m" else plain_labels(labels)
     array = array.astype("m8[us]") + np.datetime64(0, "us") if array.dtype.kind == "m" else array
     return array if array.dtype.kind == "M" and not np.isnat(array).any() else None
 
@@ -113,7 +113,7 @@ def calendar_period(labels: Any) -> int | None:
     """Steps after which the calendar repeats, for even moments: a day of hours or parts of them, a week of days, a year
     of weeks, months or quarters. None for other labels, and for fewer than two turns.
     """
-    at = times(labels)
+    at = as_datetimes(labels)
     if at is None or len(at) < 2:
         return None
     days = np.diff(at) / np.timedelta64(1, "D")
@@ -125,7 +125,7 @@ def calendar_period(labels: Any) -> int | None:
     return turn if turn is not None and 2 * turn <= len(at) else None
 
 
-def tidy(labels: Any) -> Array:
+def plain_labels(labels: Any) -> Array:
     """Labels to be shown: moments (datetime64, as the clock there shows them), numbers or text."""
     if type(labels).__name__ == "PeriodIndex":  # when they start
         labels = labels.to_timestamp()
@@ -162,7 +162,7 @@ def _read(text: list[str]) -> Array:
             return np.array(text, dtype="M8[us]")
         except ValueError:  # 30 February, in a calendar of 360 days
             pass
-    found = moments(text)
+    found = parse_dates(text)
     return np.array([x.removesuffix(" 00:00:00") if DAY.match(x) else x for x in text]) if found is None else found
 
 
@@ -195,8 +195,8 @@ def with_positions(obs: Observations, labels: Mapping[str, Any] | None = None) -
 
 def as_numbers(labels: Any) -> Array | None:
     """Labels that are numbers or moments as numbers that can be sorted, (k,); None for text."""
-    moments_of = times(labels)
-    array = tidy(labels) if moments_of is None else moments_of.astype("M8[us]").astype(np.int64)
+    moments_of = as_datetimes(labels)
+    array = plain_labels(labels) if moments_of is None else moments_of.astype("M8[us]").astype(np.int64)
     return array if array.dtype.kind in "iuf" else None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.labels import axis_labels, times
+from tensorfill.data.labels import as_datetimes, axis_labels
 from tensorfill.data.observations import Observations
 
 Mask = NDArray[np.bool_]
@@ -28,7 +28,7 @@ def time_modes(
         if (alone := only_mode(obs)) is not None:
             return (alone,)
         found = axis_labels(obs) if labels is None else labels
-        dated = [n for n, d in enumerate(obs.dims) if d in found and times(found[d]) is not None]
+        dated = [n for n, d in enumerate(obs.dims) if d in found and as_datetimes(found[d]) is not None]
         if len(dated) == 1:
             return (dated[0],)
         told = "no mode has dates" if not dated else f"{' and '.join(obs.dims[n] for n in dated)} have dates"

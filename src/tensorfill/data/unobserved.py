@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.facts import CHANNELS, is_picture, smooth_modes
-from tensorfill.data.labels import axis_labels, tidy
+from tensorfill.data.labels import axis_labels, plain_labels
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.stacklevel import find_stacklevel
 
@@ -25,7 +25,7 @@ SMALLEST = 3  # cells along either side of a region in arrays whose modes have n
 def time_axes(obs: Observations) -> tuple[int, ...]:
     """The modes of dates, or named like time; of three smooth modes without names the first."""
     labels = axis_labels(obs)
-    dated = [n for n, d in enumerate(obs.dims) if d in labels and tidy(labels[d]).dtype.kind == "M"]
+    dated = [n for n, d in enumerate(obs.dims) if d in labels and plain_labels(labels[d]).dtype.kind == "M"]
     found = dated or [n for n, d in enumerate(obs.dims) if TIME_NAMES.search(d)]
     unnamed = obs.dims == tuple(f"mode{n}" for n in range(3))
     return (0,) if not found and unnamed and len(smooth_modes(_plain(obs))) == obs.ndim else tuple(found)

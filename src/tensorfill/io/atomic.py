@@ -37,7 +37,7 @@ def check_path(path: Any, what: str = "the name of a file") -> None:
         raise ValueError(msg)
 
 
-def obstacle(path: str | os.PathLike[str]) -> str:
+def special_file(path: str | os.PathLike[str]) -> str:
     """What is at `path` (links followed) that must not be replaced by a file, in words; empty if nothing is."""
     try:
         return KINDS.get(stat.S_IFMT(os.stat(path).st_mode), "")
@@ -45,10 +45,10 @@ def obstacle(path: str | os.PathLike[str]) -> str:
         return ""
 
 
-def refuse_obstacle(path: str | os.PathLike[str]) -> None:
+def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Raise OSError if `path` is something that must not be replaced by a file: a directory, a device, a pipe."""
     check_path(path)
-    found = obstacle(path)
+    found = special_file(path)
     if found:
         number = errno.EISDIR if found == "a directory" else errno.EEXIST
         raise OSError(number, f"it is {found}", os.fspath(path))
@@ -69,7 +69,7 @@ OWN: dict[str, Callable[[IO[bytes]], bool]] = {
 }
 
 
-def refuse_foreign(path: str | os.PathLike[str], what: str) -> None:
+def check_own_file(path: str | os.PathLike[str], what: str) -> None:
     """Raise ValueError if `path` (links followed) is a file with anything in it but what OWN knows as `what`."""
     try:
         if not os.path.getsize(path):  # as made by tempfile: there is nothing to lose
@@ -100,7 +100,7 @@ def find_overwritten(outputs: Mapping[str, str | None], inputs: Mapping[str, str
     names = list(written)
     for k, name in enumerate(names):
         for other in names[:k]:
-            if same_file(str(written[name]), str(written[other])) and not obstacle(str(written[name])):
+            if same_file(str(written[name]), str(written[other])) and not special_file(str(written[name])):
                 return f"{other} and {name} are both {written[name]}; name another file for one of them."
     return ""
 
@@ -130,24 +130,26 @@ def same_file(one: str, two: str) -> bool:
 HOST = hashlib.sha256(platform.node().encode()).hexdigest()[:8]  # process numbers mean nothing on another machine
 
 
-def mark(target: Path) -> str:
+def temporary_prefix(target: Path) -> str:
     """How the names of temporary files and directories beside `target` begin. They end in `.part`."""
     return f".{target.name[:100]}.{HOST}-"
 
 
-def room_beside(target: Path) -> tempfile.TemporaryDirectory[str]:
-    """A temporary directory beside `target`, which `sweep` knows."""
-    return tempfile.TemporaryDirectory(dir=target.parent, prefix=f"{mark(target)}{os.getpid()}-", suffix=".part")
+def temporary_beside(target: Path) -> tempfile.TemporaryDirectory[str]:
+    """A temporary directory beside `target`, which `remove_leftovers` knows."""
+    return tempfile.TemporaryDirectory(
+        dir=target.parent, prefix=f"{temporary_prefix(target)}{os.getpid()}-", suffix=".part"
+    )
 
 
-def sweep(path: str | Path) -> None:
+def remove_leftovers(path: str | Path) -> None:
     """Remove temporary files beside `path` of processes that were killed; those of running processes are kept.
 
     If a process was killed between moving the old directory aside and putting the new one there, the old one is
     restored.
     """
     target = Path(os.path.realpath(path))
-    start = mark(target)
+    start = temporary_prefix(target)
     with suppress(OSError):  # nothing to be tidied where nothing can be seen or removed
         left = [e for e in os.scandir(target.parent) if e.name.startswith(start) and e.name.endswith(".part")]
         for entry in left:
@@ -189,17 +191,19 @@ def is_running(number: int) -> bool:
 
 
 @contextmanager
-def replacing(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
+def replace_file(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
     """Open a temporary file beside `path`; on success it takes the place of `path`, on failure nothing is left.
 
     A link goes on pointing at the file, which is what changes. What is no file is refused.
     """
-    refuse_obstacle(path)
-    sweep(path)
+    check_replaceable(path)
+    remove_leftovers(path)
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, f"the directory {target.parent} does not exist", os.fspath(path))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f"{mark(target)}{os.getpid()}-", suffix=".part")
+    handle, name = tempfile.mkstemp(
+        dir=target.parent, prefix=f"{temporary_prefix(target)}{os.getpid()}-", suffix=".part"
+    )
     try:
         with os.fdopen(handle, mode) as file:
             yield file

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.stacklevel import find_stacklevel
-from tensorfill.io.atomic import check_path, refuse_foreign, refuse_obstacle, replacing, sweep
+from tensorfill.io.atomic import check_own_file, check_path, check_replaceable, remove_leftovers, replace_file
 
 BETWEEN = "|"  # section and name of an array
 DIGEST = "digest"
@@ -44,13 +44,13 @@ class Checkpoint(os.PathLike[str]):
         if isinstance(path, Checkpoint):
             return path
         check_path(path, "checkpoint")
-        refuse_obstacle(path)
-        refuse_foreign(path, "checkpoint")
+        check_replaceable(path)
+        check_own_file(path, "checkpoint")
         place = Path(path)
         folder = Path(os.path.realpath(place)).parent
         if not folder.is_dir():
             raise FileNotFoundError(errno.ENOENT, "there is no such directory", os.fspath(folder))
-        sweep(place)
+        remove_leftovers(place)
         return Checkpoint(place, pages=_read(place) if resume and place.exists() else {})
 
     def part(self, name: str) -> Checkpoint:
@@ -70,8 +70,8 @@ class Checkpoint(os.PathLike[str]):
         whole = {f"{section}{BETWEEN}{k}": a for section, page in self.pages.items() for k, a in page.items()}
         whole[DIGEST] = _digest(whole)
         try:
-            refuse_foreign(self.path, "checkpoint")  # again: somebody may have put a file there since
-            with replacing(self.path) as file:
+            check_own_file(self.path, "checkpoint")  # again: somebody may have put a file there since
+            with replace_file(self.path) as file:
                 np.savez(file, **whole)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error).rstrip(".")

@@ -27,10 +27,10 @@ from tensorfill.io.formats import Loaded as Loaded
 from tensorfill.io.formats import output
 from tensorfill.io.formats.base import Array, Request
 from tensorfill.io.formats.long import dim_names, guess_columns
-from tensorfill.io.formats.opening import choose_out, load, opened
+from tensorfill.io.formats.opening import choose_output_format, load, open_file
 from tensorfill.io.formats.opening import format_of as format_of
 from tensorfill.io.formats.opening import sniff as sniff
-from tensorfill.io.formats.output import naming
+from tensorfill.io.formats.output import file_errors
 from tensorfill.io.formats.steps import step_note
 
 
@@ -58,7 +58,7 @@ def read(
     alpha_missing : fully transparent pixels are missing
     max_memory : so much may be taken, "4GB" or a number of bytes; by default half of what is free
     """
-    with naming(path, "read"), limit_memory(max_memory):
+    with file_errors(path, "read"), limit_memory(max_memory):
         names = None if dims is None else tuple(dims)
         request = Request(dims=names, value=value, variable=variable, alpha_missing=alpha_missing)
         if isinstance(missing_value, str):
@@ -89,7 +89,7 @@ def columns_of(path: str | Path) -> dict[str, list[str]]:
     kind = format_of(path)
     if kind is None:
         return {}
-    with naming(path, "read"), opened(path, kind) as (request, _):
+    with file_errors(path, "read"), open_file(path, kind) as (request, _):
         return kind().columns(request)
 
 
@@ -103,7 +103,7 @@ def long_columns(path: str | Path) -> tuple[list[str], str] | None:
 
 def read_list(path: str | Path, like: Loaded) -> Loaded:
     """The entries that a list names, by the dimensions of `like`: a .tns file or a long table; values are not read."""
-    with naming(path, "read"):
+    with file_errors(path, "read"):
         return load(path, Request(dims=dim_names(like), listing=len(like.shape)), None)
 
 
@@ -118,7 +118,7 @@ def read_mask(
     (one for all frames), tried in this order; the result has the full shape.
     """
     full = tuple(int(n) for n in shape)
-    with naming(path, "read mask"):
+    with file_errors(path, "read mask"):
         loaded = load(path, Request(variable=variable), format)
         values = _dense_mask(loaded, full)
         if loaded.format == "jpeg" and not np.isin(values, (0, 255)).all():
@@ -155,8 +155,8 @@ def write(
     """
     indices = None if indices is None else np.asarray(indices)
     values = like.restore(completed, indices)
-    with naming(path, "write"):
-        kind = choose_out(path, like, format)
+    with file_errors(path, "write"):
+        kind = choose_output_format(path, like, format)
 
         def fill(sink: Any) -> None:
             if indices is None:
@@ -166,14 +166,14 @@ def write(
 
         if kind.streams:
             packed = (kind.text or kind.packs) and str(path).lower().endswith(".gz")
-            output.send(path, fill, packed=packed)
+            output.write_stream(path, fill, packed=packed)
             return
         if indices is not None:
             fill(io.BytesIO())  # raises: the error says why
         if str(path) == "-":
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)
-        with output.replacing_path(Path(path), store=kind.store) as place:
+        with output.replace_path(Path(path), store=kind.store) as place:
             kind.write_path(place, values, like)
 
 

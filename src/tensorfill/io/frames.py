@@ -275,13 +275,13 @@ def by_appearance(column: list[Any], name: str) -> tuple[Array, Array]:
     """(labels, which of them each row has) of a column of text: labels that are numbers, dates or clock times are
     sorted, others stay in order of appearance.
     """
-    from tensorfill.io.formats.long import encode
+    from tensorfill.io.formats.long import encode_labels
 
     kinds = sorted({type(x).__name__ for x in column})
     if len(kinds) > 1 and not {"int", "float"} >= set(kinds):
         msg = f"labels in column {name!r} must be of one kind that can be sorted; got {', '.join(kinds)}."
         raise TypeError(msg)
-    axis = encode(column)
+    axis = encode_labels(column)
     labels = np.empty(len(axis.labels), dtype=object)
     labels[:] = axis.labels
     return labels, axis.codes

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.dates import format_like
-from tensorfill.data.labels import axis_labels, tidy, with_positions
+from tensorfill.data.labels import axis_labels, plain_labels, with_positions
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.sources import (
     ArraySource,
@@ -171,7 +171,7 @@ def _index(labels: Any) -> Any:
 
 def _steps_of_labels(index: Any) -> tuple[Any, Array] | None:
     """`all_steps`, also of dates in text, which go on as text."""
-    if index.inferred_type != "string" or (read := tidy(index)).dtype.kind != "M":
+    if index.inferred_type != "string" or (read := plain_labels(index)).dtype.kind != "M":
         return all_steps(index)
     if (found := all_steps(_index(read))) is None:
         return None
@@ -185,7 +185,7 @@ def next_labels(index: Any, count: int, dim: str) -> Any:
     """The next labels of a pandas index, in its own type: by the calendar, or by even steps; texts as those before."""
     import pandas as pd
 
-    if index.inferred_type == "string" and (read := tidy(index)).dtype.kind in "Miuf":
+    if index.inferred_type == "string" and (read := plain_labels(index)).dtype.kind in "Miuf":
         return _write_like(index, next_labels(_index(read), count, dim))
     if isinstance(index, pd.PeriodIndex):
         return pd.period_range(index[-1] + 1, periods=count, freq=index.freq, name=index.name)

@@ -11,9 +11,9 @@ import numpy as np
 
 from tensorfill.data.observations import DataWarning
 from tensorfill.io.formats.base import FORMATS, Loaded
-from tensorfill.io.formats.cells import Notation, plain, text_of
+from tensorfill.io.formats.cells import Notation, to_python, to_text
 from tensorfill.io.formats.opening import format_of, recognised
-from tensorfill.io.formats.output import send
+from tensorfill.io.formats.output import write_stream
 from tensorfill.io.formats.parquet import ArrowSheet
 from tensorfill.io.formats.tables import Sheet, Table
 from tensorfill.io.frames import CODE, observe_pandas
@@ -77,7 +77,7 @@ class MixedTable:
             cells = np.stack([column[:rows] for column in self.sheet.columns[:columns]], axis=1)
         known = shown.notna().to_numpy()
         return [
-            [text_of(x) if k else None for x, k in zip(*row, strict=True)] for row in zip(cells, known, strict=True)
+            [to_text(x) if k else None for x, k in zip(*row, strict=True)] for row in zip(cells, known, strict=True)
         ]
 
     def write(self, path: str, filled: Any) -> None:
@@ -85,7 +85,9 @@ class MixedTable:
         kind = table_format(path)
         assert kind is not None
         sheet = self._sheet(filled, kind.cells)
-        send(path, lambda sink: kind().send(sink, sheet, self.like), packed=kind.text and path.lower().endswith(".gz"))
+        write_stream(
+            path, lambda sink: kind().send(sink, sheet, self.like), packed=kind.text and path.lower().endswith(".gz")
+        )
 
     def write_bars(self, path: str, done: Any) -> None:
         """Write how far the truth may be from each number, the longer side of its interval; without other columns."""
@@ -118,11 +120,11 @@ def _parse(rows: Any, kind: str, extra: Any, missing_value: float | str | None) 
     body = np.empty((len(rows) - 1, len(rows[0])), dtype=object)
     body[:] = rows[1:]
     delimiter = extra["style"]["delimiter"] if kind == "text" else ","
-    names = [text_of(name).strip() or f"column {n + 1}" for n, name in enumerate(rows[0])]
+    names = [to_text(name).strip() or f"column {n + 1}" for n, name in enumerate(rows[0])]
     columns, commas = {}, False
     for n, cells in enumerate(body.T):
         if kind == "text" or all(x is None or isinstance(x, str) for x in cells):
-            notation = Notation.of(map(text_of, cells), delimiter=delimiter)
+            notation = Notation.of(map(to_text, cells), delimiter=delimiter)
             columns[n], commas = (
                 _of_text(pd.Series(cells).fillna(""), notation, missing_value),
                 commas or notation.comma,
@@ -158,7 +160,7 @@ def _values(column: Any) -> Any:
     """The values of a column as a sheet has them, None for missing."""
     moments = column.dtype.kind == "M"
     cells = [
-        None if gap else x.to_pydatetime() if moments else plain(x)
+        None if gap else x.to_pydatetime() if moments else to_python(x)
         for x, gap in zip(column, column.isna(), strict=True)
     ]
     out = np.empty(len(cells), dtype=object)

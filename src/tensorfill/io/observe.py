@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensorfill.data.arrays import from_dense
-from tensorfill.data.labels import times
+from tensorfill.data.labels import as_datetimes
 from tensorfill.data.observations import Observations
 from tensorfill.data.sentinels import warn_of_sentinels
 from tensorfill.data.sources import MatrixSource
@@ -89,5 +89,5 @@ def _as_table(array: Any, loaded: Loaded) -> Any:
     import pandas as pd
 
     rows, columns = ((loaded.labels or {}).get(d) for d in loaded.dims or ("row", "column"))
-    dates = None if rows is None else times(rows)
+    dates = None if rows is None else as_datetimes(rows)
     return pd.DataFrame(array, index=rows if dates is None else dates, columns=columns)

@@ -45,7 +45,7 @@ class Factors:
     @staticmethod
     def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Factors:
         """What `pack` gave; `prior`, if given, replaces the one saved (a loss made of functions cannot be saved)."""
-        prior = prior or prior_again(meta["prior"])
+        prior = prior or (None if meta["prior"] is None else make_prior(meta["prior"]))
         if prior is None:
             msg = "this run had a Custom prior made of functions, which cannot be saved; give it to load: prior=..."
             raise PriorNeeded(msg)
@@ -189,13 +189,6 @@ def posterior_of(answer: Answer) -> Posterior | None:
     while isinstance(inner, InUnits | Refolded | Blend) and len(getattr(inner, "parts", (0,))) == 1:
         inner = inner.parts[0] if isinstance(inner, Blend) else inner.inner
     return inner if isinstance(inner, Posterior) else None
-
-
-def prior_again(meta: Mapping[str, Any] | None) -> NumericalPrior | None:
-    """The prior that was saved by name and settings; None for one that could not be saved."""
-    if meta is None:
-        return None
-    return make_prior(meta)
 
 
 for kind in (Factors, Filled, Blend, Posterior):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfill.io.formats.output import naming, replacing_path
+from tensorfill.io.formats.output import file_errors, replace_path
 from tensorfill.io.optional import attempt_import
 from tensorfill.models import CP
 from tensorfill.result.answer import Factors
@@ -54,7 +54,7 @@ def to_zarr(done: Completion, path: str | Path, chunks: Sequence[int] | None) ->
     if len(each) != len(shape) or min(each) < 1:
         msg = f"chunks must be a length >= 1 for each of the {len(shape)} modes; got {chunks!r}."
         raise ValueError(msg)
-    with naming(path, "write"), replacing_path(Path(path), store=True) as place:
+    with file_errors(path, "write"), replace_path(Path(path), store=True) as place:
         array = zarr.open(str(place), mode="w", shape=shape, chunks=each, dtype="float64")
         for corner in product(*(range(0, n, c) for n, c in zip(shape, each, strict=True))):
             ends = [(a, min(a + c, n)) for a, c, n in zip(corner, each, shape, strict=True)]

@@ -25,7 +25,7 @@ from tensorfill.data.sources import (
     root,
 )
 from tensorfill.data.units import Units
-from tensorfill.io.atomic import check_path, refuse_foreign, refuse_obstacle, replacing
+from tensorfill.io.atomic import check_own_file, check_path, check_replaceable, replace_file
 from tensorfill.io.encoding import TableEncoder
 from tensorfill.io.formats.arrays import read_archive
 from tensorfill.numerical.base import NumericalPrior
@@ -42,8 +42,8 @@ FORMAT = 4  # of the files; raised when what is in them changes
 
 def save(done: Completion, path: str | Path) -> None:
     """Write `done` to `path`."""
-    refuse_obstacle(path)
-    refuse_foreign(path, "saved run")
+    check_replaceable(path)
+    check_own_file(path, "saved run")
     obs = done.observations
     arrays: dict[str, Array] = {"indices": obs.indices, "values": obs.values}
     if obs.weights is not None:
@@ -86,7 +86,7 @@ def save(done: Completion, path: str | Path) -> None:
         "level": None if done.bars is None else done.bars.level,
     }
     arrays["meta"] = np.frombuffer(json.dumps(meta, default=_plain).encode(), dtype=np.uint8)
-    with replacing(path) as file:
+    with replace_file(path) as file:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # taken for its option allow_pickle
 
 

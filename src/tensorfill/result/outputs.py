@@ -13,7 +13,7 @@ from tensorfill.result.completion import Completion
 LEVEL = 0.9  # of error bars in files: nine of ten unknown entries lie within
 
 
-def numbers(done: Completion) -> Any:
+def unrounded(done: Completion) -> Any:
     """What is known and the model's mean elsewhere, full shape: not rounded, whatever the data are."""
     out = np.array(done.full, dtype=np.float64)
     out.reshape(-1)[done.observations.flat] = done.observations.values
@@ -25,7 +25,7 @@ def write_bars(path: str, done: Completion, loaded: Loaded) -> None:
     the ends of what the data can be.
     """
     assert done.bars is not None
-    (low, high), middle = done.bounds, numbers(done)
+    (low, high), middle = done.bounds, unrounded(done)
     reach = np.maximum(high - middle, middle - low).astype(done.bars.half.dtype)
     like = replace(loaded.floating(reach.dtype), values=reach, mask=None, indices=None, values_coo=None)
     write(path, reach, like)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfill.data.labels import axis_labels, tidy
+from tensorfill.data.labels import axis_labels, plain_labels
 from tensorfill.typing import Array
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ def labels_of(obs: Observations, given: Mapping[str, Sequence[Any] | Array] | No
         if len(found[dim]) != length:
             msg = f"labels of {dim!r} must be {length}, one for each index; got {len(found[dim])}."
             raise ValueError(msg)
-        out[dim] = tidy(found[dim])
+        out[dim] = plain_labels(found[dim])
     return out
 
 
-def words(labels: Array, at: Any = slice(None)) -> list[str]:
+def format_labels(labels: Array, at: Any = slice(None)) -> list[str]:
     """The labels at the indices `at` as text; how they are printed is decided by all of them."""
     chosen = labels[at]
     if labels.dtype.kind == "M":
@@ -69,12 +69,12 @@ def _number(x: float, digits: int) -> str:
     return f"{x:.0f}" if "e" in text and 1 <= abs(x) < 1e7 else text
 
 
-def short(text: str, most: int = 16) -> str:
+def shorten(text: str, most: int = 16) -> str:
     """A label in at most so many letters: its start and its end, as names are often told apart there."""
     end = most // 3
     return text if len(text) <= most else f"{text[: most - end - 1]}…{text[-end:]}"
 
 
-def plain(text: str) -> str:
+def escape_dollars(text: str) -> str:
     """Text that matplotlib shows as it is: a dollar sign in it begins no formula."""
     return text.replace("$", r"\$")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tensorfill.show import ticks, view
-from tensorfill.show.labels import plain, short, words
+from tensorfill.show.labels import escape_dollars, format_labels, shorten
 from tensorfill.show.scales import in_own_scales, own_scale_axis
 from tensorfill.typing import Array
 
@@ -54,7 +54,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def _bare(axes: Axes, title: str) -> None:
-    axes.set_title(plain(title))
+    axes.set_title(escape_dollars(title))
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
@@ -117,7 +117,9 @@ def matrix(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> F
     _heat(known, sheet.given, limits)
     known.set_title(f"known: {_share(done)}")
     image = _heat(filled, sheet.completed, limits)
-    filled.set_title("completed" if axis is None else f"completed, each {plain(sheet.dims[axis])} in its own scale")
+    filled.set_title(
+        "completed" if axis is None else f"completed, each {escape_dollars(sheet.dims[axis])} in its own scale"
+    )
     if truth is None:
         third.imshow(sheet.filled, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         third.set_title("where it was filled in (dark)")
@@ -126,12 +128,12 @@ def matrix(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> F
         _heat(third, (true if axis is None else in_own_scales(true, axis)).given, limits)
         third.set_title("the truth")
     for axes in (known, filled, third):
-        axes.set_xlabel(plain(sheet.dims[1]))
+        axes.set_xlabel(escape_dollars(sheet.dims[1]))
         ticks.along_x(axes, sheet.labels[1], (WIDTH - 1.5) / 3)
         axes.tick_params(labelleft=axes is known)
         ticks.along_y(axes, sheet.labels[0], height - 0.8)
         axes.yaxis.set_inverted(not sheet.upward)
-    known.set_ylabel(plain(sheet.dims[0]))
+    known.set_ylabel(escape_dollars(sheet.dims[0]))
     if axis is None:
         _scale(figure, image, [known, filled, third], sheets, shrink=0.9)
     else:
@@ -164,12 +166,12 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
                 axes.yaxis.set_inverted(not sheet.upward)
             _bare(axes, sheet.title if axes is column[0] else "")
         if not colour:
-            column[-1].set_xlabel(plain(sheet.dims[1]))
+            column[-1].set_xlabel(escape_dollars(sheet.dims[1]))
             ticks.along_x(column[-1], sheet.labels[1], each)
         if apart and image is not None:  # each slice on a scale of its own
             _scale(figure, image, column, [sheet], location="bottom", shrink=0.9, aspect=30)
     for axes, name in zip(panels[:, 0], rows, strict=True):
-        axes.set_ylabel(plain(name if colour else f"{name}\n({sheets[0].dims[0]})"))
+        axes.set_ylabel(escape_dollars(name if colour else f"{name}\n({sheets[0].dims[0]})"))
         if not colour:
             ticks.along_y(axes, sheets[0].labels[0], each * ratio)
     if image is not None and not apart:
@@ -191,7 +193,7 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
     given, completed = (a if along == 1 else a.T for a in (sheet.given, sheet.completed))
     others = None if truth is None else (truth if along == 1 else truth.T)
     bars = None if done.bars is None else done.bounds
-    at, names = sheet.index[along], words(sheet.labels[1 - along])
+    at, names = sheet.index[along], format_labels(sheet.labels[1 - along])
     named = sheet.labels[1 - along].dtype.kind == "U"
     figure = new_figure(WIDTH, 1.3 * len(given) + 0.5)
     panels = figure.subplots(len(given), 1, sharex=True, squeeze=False)[:, 0]
@@ -205,11 +207,11 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
             axes.fill_between(at, low, high, where=there, color=ORANGE, alpha=0.25, linewidth=0, label=share)
         axes.plot(at, completed[k], color=ORANGE, label="filled in")
         axes.plot(at, given[k], color=BLUE, marker="." if len(at) <= 200 else None, markersize=4, label="known")
-        axes.set_ylabel(plain(short(names[k] if named else f"{sheet.dims[1 - along]} {names[k]}")))
+        axes.set_ylabel(escape_dollars(shorten(names[k] if named else f"{sheet.dims[1 - along]} {names[k]}")))
     panels[0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4)
-    panels[-1].set_xlabel(plain(sheet.dims[along]))
+    panels[-1].set_xlabel(escape_dollars(sheet.dims[along]))
     places, texts = ticks.choose(sheet.labels[along], lambda texts: ticks.fit(texts, WIDTH - 1))
-    panels[-1].set_xticks(np.interp(places, np.arange(len(at)), at), list(map(plain, texts)))
+    panels[-1].set_xticks(np.interp(places, np.arange(len(at)), at), list(map(escape_dollars, texts)))
     return figure
 
 
@@ -240,6 +242,6 @@ def factor(axes: Axes, A: Array, dim: str, labels: Array) -> None:
     for k, column in enumerate(A.T):
         axes.plot(np.arange(len(A)), column, color=COLOURS[k % len(COLOURS)], marker="o" if few else None, markersize=4)
     axes.axhline(0, color=MISSING, linewidth=0.8, zorder=0)
-    axes.set_ylabel(plain(dim))
+    axes.set_ylabel(escape_dollars(dim))
     axes.margins(x=0.01 if not few else 0.03)
     ticks.along_x(axes, labels, WIDTH - 3)

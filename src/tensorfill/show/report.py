@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tensorfill.io.atomic import refuse_foreign, refuse_obstacle, replacing
+from tensorfill.io.atomic import check_own_file, check_replaceable, replace_file
 from tensorfill.show import html, panels, plots, summary, view
 from tensorfill.show.card import png_uri
 from tensorfill.show.convergence import convergence
-from tensorfill.show.labels import labels_of, words
+from tensorfill.show.labels import format_labels, labels_of
 from tensorfill.show.leaderboard import answered_by, leaderboard, not_tried, why
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ def write_report(
     labels : {dimension name: labels along it}, instead of those that the data carry
     notes : sentences to show beside the result
     """
-    refuse_obstacle(path)
-    refuse_foreign(path, "report")
+    check_replaceable(path)
+    check_own_file(path, "report")
     known = None if truth is None else view.truth_of(done, truth)
     marks = labels_of(done.observations, labels)
     text = page(done, command=command, truth=known, title=title, labels=marks, notes=notes)
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(text.encode())
 
 
@@ -233,7 +233,7 @@ def _map_of_widths(done: Completion) -> str:
 
 
 def _label(labels: Labels, dim: str, i: int) -> str:
-    text = words(np.asarray(labels[dim]), [i])[0] if dim in labels else str(i)
+    text = format_labels(np.asarray(labels[dim]), [i])[0] if dim in labels else str(i)
     return text if text == str(i) else f"{text} ({i})"
 
 

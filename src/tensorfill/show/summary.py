@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.casting import cast_like
-from tensorfill.data.labels import axis_labels, times
+from tensorfill.data.labels import as_datetimes, axis_labels
 from tensorfill.data.units import spread_of
 from tensorfill.models.base import MODELS
 from tensorfill.result.answer import draws_of
@@ -82,7 +82,7 @@ def heading(done: Completion) -> str:
     obs, kind = done.observations, view.kind(done)
     if kind not in ("picture", "video"):
         labels = axis_labels(obs)
-        dated = any(d in labels and times(labels[d]) is not None for d in obs.dims)
+        dated = any(d in labels and as_datetimes(labels[d]) is not None for d in obs.dims)
         kind = {1: "series", 2: "series" if dated else "table", 3: "cube"}.get(obs.ndim, "tensor")
     return f"Completed {kind}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfill.show.labels import plain, short, words
+from tensorfill.show.labels import escape_dollars, format_labels, shorten
 from tensorfill.typing import Array
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ def along_x(axes: Axes, labels: Array, inches: float) -> None:
     room = int(min(LINES * 1.5 * inches, 2 * MOST_TICKS))
     if labels.dtype.kind == "U" and (len(labels) > room or not fit(_all(labels)[1], inches)):
         places, texts = _all(labels) if len(labels) <= room else _some(labels, room)
-        axes.set_xticks(places, list(map(plain, texts)), rotation=90)
+        axes.set_xticks(places, list(map(escape_dollars, texts)), rotation=90)
     else:
         places, texts = choose(labels, lambda texts: fit(texts, inches))
-        axes.set_xticks(places, list(map(plain, texts)))
+        axes.set_xticks(places, list(map(escape_dollars, texts)))
 
 
 def along_y(axes: Axes, labels: Array, inches: float) -> None:
     """As many labels up the axis as have room."""
     places, texts = choose(labels, lambda texts: len(texts) <= LINES * inches)
-    axes.set_yticks(places, list(map(plain, texts)))
+    axes.set_yticks(places, list(map(escape_dollars, texts)))
 
 
 def fit(texts: list[str], inches: float) -> bool:
@@ -63,8 +63,8 @@ def _some(labels: Array, count: int) -> tuple[Array, list[str]]:
 
 
 def _texts(labels: Array, at: Any) -> list[str]:
-    texts = words(labels, at)
-    return [short(t) for t in texts] if labels.dtype.kind == "U" else texts
+    texts = format_labels(labels, at)
+    return [shorten(t) for t in texts] if labels.dtype.kind == "U" else texts
 
 
 def _round(labels: Array, count: int) -> tuple[Array, list[str]] | None:
@@ -88,7 +88,7 @@ def _round(labels: Array, count: int) -> tuple[Array, list[str]] | None:
     crowded = len(at) > 1 and np.abs(np.diff(at)).min() < len(labels) / (4 * count)
     if not 2 <= len(at) <= count or crowded:
         return None
-    texts = words(_moments(values) if kind == "M" else values.round().astype(int) if kind in "iu" else values)
+    texts = format_labels(_moments(values) if kind == "M" else values.round().astype(int) if kind in "iu" else values)
     return at, texts
 
 

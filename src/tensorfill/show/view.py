@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from tensorfill.data.casting import cast_like
 from tensorfill.data.facts import smooth_modes
 from tensorfill.data.sources import FrameSource, root
-from tensorfill.show.labels import labels_of, words
+from tensorfill.show.labels import format_labels, labels_of
 from tensorfill.typing import Array
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def cut(
 
 
 def _word(labels: Mapping[str, Array], dim: str, i: int) -> str:
-    return words(labels[dim], [i])[0] if dim in labels else str(i)
+    return format_labels(labels[dim], [i])[0] if dim in labels else str(i)
 
 
 def _coordinates(index: Sequence[Array], shown: Sequence[int], fixed: Mapping[int, int]) -> NDArray[np.intp]:

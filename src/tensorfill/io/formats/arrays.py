@@ -10,12 +10,12 @@ from typing import IO, Any
 import numpy as np
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.apart import read_apart
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.registry import did_you_mean
 
 
-def choose(names: dict[str, str], wanted: str | None) -> str:
+def choose_variable(names: dict[str, str], wanted: str | None) -> str:
     """The variable to complete: the wanted one, or the only one. `names` maps each to its shape, for the sentence."""
     if wanted is not None:
         if wanted in names:
@@ -32,7 +32,7 @@ def choose(names: dict[str, str], wanted: str | None) -> str:
     raise FileError(msg, names)
 
 
-def no_pickle(file: IO[bytes], length: int) -> Array:
+def read_array(file: IO[bytes], length: int) -> Array:
     """One array in NumPy's own format, of a file of `length` bytes.
 
     Objects are refused, since reading them may run code; so is an array that the file is too short for.
@@ -52,17 +52,17 @@ def no_pickle(file: IO[bytes], length: int) -> Array:
         raise
 
 
-def fill_apart(task: str, array: Array, data: bytes, **options: Any) -> bytes:
+def fill_isolated(task: str, array: Array, data: bytes, **options: Any) -> bytes:
     """The file that a task makes of the one with these bytes and a completed array, in a process of its own."""
     both = io.BytesIO()
     np.lib.format.write_array(both, np.ascontiguousarray(array), allow_pickle=False)
     both.write(data)
     both.seek(0)
-    return bytes(read_apart(task, Request(file=both), **options))
+    return bytes(read_isolated(task, Request(file=both), **options))
 
 
 def array_and_file(both: bytes) -> tuple[Array, bytes]:
-    """What `fill_apart` sends to its task."""
+    """What `fill_isolated` sends to its task."""
     stream = io.BytesIO(both)
     return np.lib.format.read_array(stream, allow_pickle=False), stream.read()
 
@@ -74,7 +74,7 @@ def read_archive(file: IO[bytes]) -> tuple[dict[str, Array], bool]:
         ask(2 * sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
         for entry in archive.infolist():
             with archive.open(entry) as part:
-                arrays[entry.filename.removesuffix(".npy")] = no_pickle(part, entry.file_size)
+                arrays[entry.filename.removesuffix(".npy")] = read_array(part, entry.file_size)
             packed |= entry.compress_type != zipfile.ZIP_STORED
     return arrays, packed
 
@@ -100,7 +100,7 @@ class NPY(Format):
 
     def read(self, request: Request) -> Loaded:
         data = request.bytes()
-        values = no_pickle(io.BytesIO(data), len(data))
+        values = read_array(io.BytesIO(data), len(data))
         return Loaded("npy", values.shape, values.dtype, values)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
@@ -125,7 +125,7 @@ class NPZ(Format):
     def read(self, request: Request) -> Loaded:
         arrays, packed = read_archive(io.BytesIO(request.bytes()))
         pair = request.variable is None and set(arrays) == {"values", "mask"}
-        name = "values" if pair else choose({k: str(a.shape) for k, a in arrays.items()}, request.variable)
+        name = "values" if pair else choose_variable({k: str(a.shape) for k, a in arrays.items()}, request.variable)
         values, mask = arrays[name], None
         if pair:
             mask = arrays["mask"]

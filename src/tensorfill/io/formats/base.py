@@ -209,7 +209,7 @@ def paste(out: Array, completed: Array, original: Array) -> Array:
     return out
 
 
-def texts(values: Array) -> Iterator[str]:
+def format_numbers(values: Array) -> Iterator[str]:
     """Each number as the shortest text that reads back as the same; blank for NaN, 1 and 0 for True and False."""
     if values.dtype.kind in "iub":
         return map(str, values.astype(np.int64).tolist() if values.dtype.kind == "b" else values.tolist())

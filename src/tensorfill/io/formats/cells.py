@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.exact import whole_numbers
-from tensorfill.io.formats.base import Array, FileError, texts
+from tensorfill.io.formats.base import Array, FileError, format_numbers
 
 MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-", "--", "?", "\u2013", "\u2014"})  # also long dashes
 MISSING |= {"#n/a", "#na", "<na>", "#div/0!", "#num!", "#value!", "#ref!"}  # of spreadsheets, and of pandas
@@ -90,10 +90,10 @@ class Notation:
         return np.array(parsed, dtype=np.float64), exact
 
     def like(self, cells: Iterable[str], values: Array) -> Iterator[str]:
-        """Each value with as many digits after the point as these cells have; as `texts` where they say none."""
+        """Each value with as many digits after the point as these cells have; as short as can be where they say none."""
         known = self.known(cells)
-        plain = values.dtype.kind == "f" and self.words is None
-        if not known or not plain or any(set("eEnN") & set(cell) for cell in known):  # 1e-7, inf
+        fractions = values.dtype.kind == "f" and self.words is None
+        if not known or not fractions or any(set("eEnN") & set(cell) for cell in known):  # 1e-7, inf
             return self.texts(values)
         point = "," if self.comma else "."
         counts = {len(cell.partition(point)[2]) for cell in known}
@@ -108,7 +108,7 @@ class Notation:
         if self.words is not None and values.dtype.kind == "b":
             words = self.words
             return (words[v] for v in values.tolist())
-        return (text.replace(".", ",") for text in texts(values)) if self.comma else texts(values)
+        return (text.replace(".", ",") for text in format_numbers(values)) if self.comma else format_numbers(values)
 
 
 def _other(word: str) -> str:
@@ -119,7 +119,7 @@ def _other(word: str) -> str:
     return other.capitalize() if word[0].isupper() else other
 
 
-def text_of(cell: Any) -> str:
+def to_text(cell: Any) -> str:
     """A value as a text table would have it."""
     if cell is None or cell != cell:
         return ""
@@ -130,7 +130,7 @@ def text_of(cell: Any) -> str:
     return cell.isoformat() if isinstance(cell, date | time) else str(cell)
 
 
-def value_of(text: str) -> Any:
+def to_value(text: str) -> Any:
     """A number, True or False where the text is one, None where it is blank, else the text."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -142,20 +142,20 @@ def value_of(text: str) -> Any:
         return text
 
 
-def values_of(cells: Sequence[Any]) -> list[Any]:
+def to_values(cells: Sequence[Any]) -> list[Any]:
     """A column as Python's own values, None for missing. Text is numbers only if all of it is written as such a number
     is: 007 is a name.
     """
     if isinstance(cells, np.ndarray) and cells.dtype != object:
-        return [value_of(text) for text in texts(cells)]
+        return [to_value(text) for text in format_numbers(cells)]
     if not all(isinstance(cell, str) for cell in cells):
-        return [plain(cell) for cell in cells]
-    found = [value_of(text) for text in cells]
+        return [to_python(cell) for cell in cells]
+    found = [to_value(text) for text in cells]
     numbers = all(type(value) in (int, float) and str(value) == text for value, text in zip(found, cells, strict=True))
     return found if numbers else [text or None for text in cells]
 
 
-def plain(cell: Any) -> Any:
+def to_python(cell: Any) -> Any:
     """A scalar of NumPy as one of Python; moments that Python cannot hold as text."""
     if isinstance(cell, np.generic):
         cell = str(cell) if cell.dtype.kind == "M" else cell.item()

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.apart import read_apart
-from tensorfill.io.formats.arrays import array_and_file, fill_apart
+from tensorfill.io.formats.arrays import array_and_file, fill_isolated
 from tensorfill.io.formats.base import Array, FileError, Loaded, Request
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
@@ -39,7 +39,7 @@ def is_map(data: bytes) -> bool:
 
 def read_map(data: bytes, request: Request) -> Loaded:
     """A map with gaps where it says nodata."""
-    found = read_apart("geotiff", request)
+    found = read_isolated("geotiff", request)
     values, seen = np.moveaxis(found["values"], 0, -1), np.moveaxis(found["seen"], 0, -1)
     dims: tuple[str, ...] = ("y", "x", "band")
     labels = _places(found["transform"], values.shape)
@@ -101,7 +101,7 @@ def write_map(array: Array, like: Loaded) -> bytes:
     attempt_import("rasterio", "writing a map (GeoTIFF)", "geo")
     bands = np.moveaxis(array if array.ndim == 3 else array[..., None], -1, 0)
     bands = bands.astype(np.uint8) if bands.dtype == np.bool_ else _off_nodata(bands, like.extra["nodata"], like)
-    return fill_apart("geotiff filled", bands, like.extra["map"])
+    return fill_isolated("geotiff filled", bands, like.extra["map"])
 
 
 @task("geotiff filled", "rasterio")

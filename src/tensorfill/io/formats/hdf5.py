@@ -14,9 +14,9 @@ from typing import IO, Any
 import numpy as np
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.apart import read_apart
-from tensorfill.io.formats.arrays import array_and_file, choose, fill_apart
+from tensorfill.io.formats.arrays import array_and_file, choose_variable, fill_isolated
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.long import dim_names
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
@@ -71,13 +71,13 @@ class HDF5(Format):
     def read(self, request: Request) -> Loaded:
         attempt_import("h5py", "reading HDF5", "xarray")
         data = request.bytes()
-        found = read_apart("hdf5", replace(request, file=io.BytesIO(data)))
+        found = read_isolated("hdf5", replace(request, file=io.BytesIO(data)))
         numbers = {
             name: str(part["values"].shape)
             for name, part in found.items()
             if part["values"].dtype.kind in "biuf" and part["values"].ndim > 0 and not part["scale"]
         }
-        name = choose(numbers, request.variable)
+        name = choose_variable(numbers, request.variable)
         values, names = found[name]["values"], found[name]["dims"]
         dims = tuple(d or f"mode{n}" for n, d in enumerate(names)) if any(names) else None
         labels = {d: found[s]["values"].tolist() for d, s in zip(dims or (), found[name]["scales"], strict=False) if s}
@@ -88,7 +88,7 @@ class HDF5(Format):
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         h5py = attempt_import("h5py", "writing HDF5", "xarray")
         if like.format == "hdf5":
-            sink.write(fill_apart("hdf5 filled", array, like.extra["file"], name=like.extra["name"]))
+            sink.write(fill_isolated("hdf5 filled", array, like.extra["file"], name=like.extra["name"]))
             return
         out = io.BytesIO()
         with h5py.File(out, "w", track_order=True) as file:

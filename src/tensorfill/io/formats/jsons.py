@@ -13,7 +13,7 @@ import numpy as np
 
 from tensorfill.data.exact import whole_numbers
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Loaded, Request
-from tensorfill.io.formats.cells import plain, text_of
+from tensorfill.io.formats.cells import to_python, to_text
 from tensorfill.io.formats.long import dim_names
 from tensorfill.io.formats.tables import Cells, Sheet, Table, read_cells
 
@@ -70,7 +70,7 @@ class JSON(Table):
 
     def send(self, sink: IO[bytes], sheet: Sheet, like: Loaded) -> None:
         rows = sheet.values()
-        header = [text_of(name) for name in rows[0]]
+        header = [to_text(name) for name in rows[0]]
         twice = [name for k, name in enumerate(header) if name in header[:k]]
         if twice:
             msg = f"JSON keeps columns by their names, and {twice[0]!r} is there twice; rename one, or write .csv."
@@ -183,4 +183,4 @@ def _numbers(flat: list[Any]) -> tuple[Array, Array | None]:
 
 def _labels(labels: Iterable[Any]) -> list[Any]:
     """Labels or cells as JSON knows them."""
-    return [x if x is None or isinstance(x, bool | int | float | str) else str(x) for x in map(plain, labels)]
+    return [x if x is None or isinstance(x, bool | int | float | str) else str(x) for x in map(to_python, labels)]

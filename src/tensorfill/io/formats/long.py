@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.coordinates import first_duplicate
-from tensorfill.data.dates import moments
+from tensorfill.data.dates import parse_dates
 from tensorfill.io.formats.base import Array, FileError, Loaded, Request
 from tensorfill.io.formats.cells import Notation
 from tensorfill.registry import did_you_mean
@@ -41,7 +41,7 @@ class Axis:
     first: NDArray[np.intp]
 
 
-def encode(column: Sequence[Any]) -> Axis:
+def encode_labels(column: Sequence[Any]) -> Axis:
     """Number the labels of one column."""
     seen: dict[Any, int] = {}
     codes = np.array([seen.setdefault(label, len(seen)) for label in column], dtype=np.intp)
@@ -88,7 +88,7 @@ def _natural(labels: list[Any]) -> list[Any] | None:
             return keys if all(key == key for key in keys) else None  # not with NaN, which cannot be sorted
         except (ValueError, TypeError):  # not of this kind
             continue
-    found = moments(labels)
+    found = parse_dates(labels)
     return None if found is None else list(found)
 
 

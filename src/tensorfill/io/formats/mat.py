@@ -9,10 +9,10 @@ from typing import IO, Any
 import numpy as np
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.apart import read_apart
-from tensorfill.io.formats.arrays import choose
+from tensorfill.io.formats.arrays import choose_variable
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.hdf5 import datasets_of
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
@@ -35,7 +35,7 @@ class MAT(Format):
         if request.file.read(10) == self.magic[1]:
             attempt_import("h5py", "a MATLAB 7.3 file", "xarray")
         request.file.seek(0)
-        variables = read_apart("mat", request)
+        variables = read_isolated("mat", request)
         numbers = {
             k: str(v.shape)
             for k, v in variables.items()
@@ -45,7 +45,7 @@ class MAT(Format):
         if request.variable in odd or (odd and not numbers):
             msg = f"{request.variable or odd[0]} holds complex numbers; only real numbers can be completed."
             raise FileError(msg)
-        name = choose(numbers, request.variable)
+        name = choose_variable(numbers, request.variable)
         values = variables[name]
         return Loaded("mat", values.shape, values.dtype, values, extra={"variables": variables, "name": name})
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats import geotiff
-from tensorfill.io.formats.apart import read_apart
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.pictures import (
     ask_room,
     load_picture,
@@ -214,7 +214,7 @@ def pages_of(source: str | bytes) -> dict[str, Any]:
 
 def _read_tifffile(data: bytes, request: Request) -> Loaded:
     attempt_import("tifffile", "this kind of TIFF (16-bit colour, many bands, 64 bits)", "tiff")
-    found = read_apart("tiff", replace(request, file=io.BytesIO(data)))
+    found = read_isolated("tiff", replace(request, file=io.BytesIO(data)))
     values, keep, alpha = found["values"], found["keep"], None
     values = values.astype(values.dtype.newbyteorder("="))
     samples = keep.get("planarconfig")

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from tensorfill.data.dates import moments
+from tensorfill.data.dates import parse_dates
 from tensorfill.io.formats.cells import WHOLE, Notation
 
 ROUND = re.compile(r"[+-]?\d+(?:\.0*)?")
 IDENTIFIER = re.compile(r"(?i:(?:.*[\s_.-])?id|idx|index|unnamed: 0)|.*[a-z]I[dD]")  # station_id, patientId
 
 
-def step(cells: Sequence[str], pattern: re.Pattern[str] = WHOLE) -> int:
+def counting_step(cells: Sequence[str], pattern: re.Pattern[str] = WHOLE) -> int:
     """The step of whole numbers that count, like 2005, 2006, 2007 or 30, 20, 10; 0 if these do not."""
     clean = [cell.strip() for cell in cells]
     if len(clean) < 3 or not all(map(pattern.fullmatch, clean)):  # two may count by chance
@@ -29,8 +29,8 @@ def header_note(rows: Sequence[Sequence[str]]) -> str | None:
     """
     corner = rows[0][0].strip() == ""
     cells = rows[0][1:] if corner else rows[0]
-    by = step(cells)
-    if len(rows) < 2 or by == 0 or (not corner and step(rows[1]) == by):
+    by = counting_step(cells)
+    if len(rows) < 2 or by == 0 or (not corner and counting_step(rows[1]) == by):
         return None
     if corner:
         return ""
@@ -48,9 +48,9 @@ def label_note(
     It counts, and not all the other columns do; or it is called id and holds a different whole number in each row.
     """
     missing = (notation or Notation()).missing
-    if step(first, ROUND):
+    if counting_step(first, ROUND):
         full = (cells for cells in others if not any(cell.strip().lower() in missing for cell in cells))
-        counting = (step(cells, ROUND) != 0 for cells in full)
+        counting = (counting_step(cells, ROUND) != 0 for cells in full)
         if next(counting, False) and all(counting):
             return None
         why = f"counts {_start(first)}"
@@ -75,13 +75,13 @@ def label_column(columns: Mapping[int, Sequence[str]]) -> int | None:
     """
     unlike = [n for n, cells in columns.items() if "" not in cells and len(set(cells)) == len(cells)]
     for n in unlike:
-        at = moments(list(columns[n]))
+        at = parse_dates(list(columns[n]))
         if at is not None and (at[1:] > at[:-1]).all():
             return n
     return next(iter([*unlike, *columns]), None)
 
 
-def left_alone(names: Sequence[str], empty: int) -> list[str]:
+def ignored_columns_note(names: Sequence[str], empty: int) -> list[str]:
     """A note about columns that are neither numbers nor labels of rows, of whose cells so many are `empty`."""
     if not names:
         return []

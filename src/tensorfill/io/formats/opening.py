@@ -31,7 +31,7 @@ def format_of(path: str | Path) -> type[Format] | None:
     return None
 
 
-def what_is_read() -> str:
+def readable_endings() -> str:
     """The endings of files that can be read, for a sentence."""
     return f"Files are read that end in {' '.join(kind.endings[0] for _, kind in FORMATS.items())}"
 
@@ -51,7 +51,7 @@ def sniff(head: bytes) -> type[Format] | None:
     return FORMATS["tns" if places and NUMBER.fullmatch(parts[-1]) else "csv"]
 
 
-def choose_out(path: str | Path, like: Loaded, format: str | None) -> Format:
+def choose_output_format(path: str | Path, like: Loaded, format: str | None) -> Format:
     """The format to write: the one named, else by the ending, else that of what was read."""
     if format is not None:
         return _writable(format_named(format))
@@ -78,7 +78,7 @@ def format_named(format: str) -> type[Format]:
         raise FileError(str(error)) from error
 
 
-def store_of(path: Path) -> type[Format] | None:
+def directory_format(path: Path) -> type[Format] | None:
     """The format that a directory has, or None."""
     return next((kind for _, kind in FORMATS.items() if kind.store and kind.is_store(path)), None)
 
@@ -88,7 +88,7 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
     kind = None if format is None else format_named(format)
     place = Path(path)
     if str(path) != "-" and place.is_dir():
-        found = store_of(place)
+        found = directory_format(place)
         if found is None:
             msg = "it is a directory, and no Zarr store."
             raise FileError(msg)
@@ -97,13 +97,13 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
             raise FileError(msg)
         _check_options(found, request)
         return found().read(replace(request, path=place))
-    with opened(path, kind or format_of(path), request) as (ready, head):
+    with open_file(path, kind or format_of(path), request) as (ready, head):
         seen = sniff(head)
         kind = kind or format_of(path) or seen
         ending = "" if ready.path is None else ready.path.suffix
         if kind is None:
             what = f"the ending {ending} is not known, nor is how it starts" if ending else "its format is not known"
-            msg = f"{what}. {what_is_read()}; say what it is with --format."
+            msg = f"{what}. {readable_endings()}; say what it is with --format."
             raise FileError(msg)
         _check_kind(kind, seen, head, ready)
         if format is not None or not ending or format_of(path) is not None:
@@ -112,7 +112,7 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
 
 
 @contextmanager
-def opened(
+def open_file(
     path: str | Path, kind: type[Format] | None, request: Request | None = None
 ) -> Iterator[tuple[Request, bytes]]:
     """(the request with the open file, unpacked if it is gzipped and may be; how it starts)."""
@@ -138,7 +138,7 @@ def opened(
 @contextmanager
 def recognised(path: str | Path, kind: type[Format], request: Request | None = None) -> Iterator[Request]:
     """The request with the open file, which is of that format."""
-    with opened(path, kind, request) as (ready, head):
+    with open_file(path, kind, request) as (ready, head):
         _check_kind(kind, sniff(head), head, ready)
         yield ready
 
@@ -167,7 +167,7 @@ def _read_strange(kind: type[Format], request: Request, ending: str) -> Loaded:
     except Exception as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         msg = f"the ending {ending} is not known, and it is not {kind.title} either ({line}). "
-        msg += f"{what_is_read()}; say what it is with --format."
+        msg += f"{readable_endings()}; say what it is with --format."
         raise FileError(msg) from error
     note = f"the ending {ending} is not known; it was read as {kind.title}"
     return replace(loaded, notes=(*loaded.notes, note))

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from tensorfill.data.memory import BudgetError
-from tensorfill.io.atomic import OLD, exchange, refuse_obstacle, replacing, room_beside, sweep
-from tensorfill.io.formats.apart import remember
+from tensorfill.io.atomic import OLD, check_replaceable, exchange, remove_leftovers, replace_file, temporary_beside
 from tensorfill.io.formats.base import Array, FileError, Format, Loaded
-from tensorfill.io.formats.opening import store_of
+from tensorfill.io.formats.isolated import trust_file
+from tensorfill.io.formats.opening import directory_format
 
 REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -41,7 +41,7 @@ def reason(error: OSError) -> str:
 
 
 @contextmanager
-def naming(path: str | Path, verb: str) -> Iterator[None]:
+def file_errors(path: str | Path, verb: str) -> Iterator[None]:
     """Whatever goes wrong inside becomes a FileError that names the file."""
     stream = "standard output" if verb == "write" else "standard input"
     name = stream if str(path) == "-" else os.fspath(path)
@@ -82,7 +82,7 @@ class Sink:
         self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
 
-def send(path: str | Path, write: Callable[[Any], None], *, packed: bool = False) -> None:
+def write_stream(path: str | Path, write: Callable[[Any], None], *, packed: bool = False) -> None:
     """Have `write(sink)` fill a new file, gzipped if `packed`, then put it in the place of `path`; or fill a device, or
     standard output for "-", to which nothing is sent before all of it is made.
     """
@@ -104,21 +104,21 @@ def send(path: str | Path, write: Callable[[Any], None], *, packed: bool = False
             stream.flush()
         return
     mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
-    with replacing(target) as file:
+    with replace_file(target) as file:
         fill(Sink(file))
     if mode is not None:
         os.chmod(target, mode)
-    remember(target)
+    trust_file(target)
     _sync(target.parent)
 
 
-def try_out(kind: Format, path: str | Path, values: Array, like: Loaded) -> None:
+def check_writable(kind: Format, path: str | Path, values: Array, like: Loaded) -> None:
     """Write `values` as `kind` would, and throw it away: what it cannot hold is refused now, not after the fit."""
     if kind.streams:
         kind.write(io.BytesIO(), values, like)
         return
     target = Path(os.path.realpath(path))
-    with room_beside(target) as room:
+    with temporary_beside(target) as room:
         kind.write_path(Path(room) / target.name, values, like)
 
 
@@ -126,22 +126,22 @@ def can_write(kind: Format, completed: Array, like: Loaded) -> bool:
     """Can `kind` hold the completed tensor, or this part of it?"""
     try:
         with tempfile.TemporaryDirectory() as room:
-            try_out(kind, Path(room) / f"trial{kind.endings[0]}", like.restore(completed), like)
+            check_writable(kind, Path(room) / f"trial{kind.endings[0]}", like.restore(completed), like)
     except Exception:  # its refusal, or whatever a library makes of what it cannot write
         return False
     return True
 
 
 @contextmanager
-def replacing_path(path: Path, *, store: bool) -> Iterator[Path]:
+def replace_path(path: Path, *, store: bool) -> Iterator[Path]:
     """A path beside `path` for a library to make a file or a directory at; then it takes the place of `path`.
 
     `store` says that it is a directory; only a directory of its kind is ever replaced by one.
     """
     target = Path(os.path.realpath(path))
-    check_place(target, store=store)
-    sweep(target)
-    with room_beside(target) as room:
+    check_target(target, store=store)
+    remove_leftovers(target)
+    with temporary_beside(target) as room:
         new = Path(room) / target.name
         yield new
         for folder, _, names in os.walk(room):
@@ -151,13 +151,13 @@ def replacing_path(path: Path, *, store: bool) -> Iterator[Path]:
             _take_place(new, target, Path(room) / OLD)
         else:
             os.replace(new, target)
-    remember(target)
+    trust_file(target)
     _sync(target.parent)
 
 
 def _take_place(new: Path, target: Path, old: Path) -> None:
     """The directory `new` in the place of `target`: in one step where the system can, so that even a kill leaves one
-    or the other. Elsewhere `target` moves aside, to where `sweep` finds it, and back if the second step fails.
+    or the other. Elsewhere `target` moves aside, to where `remove_leftovers` finds it, and back if that fails.
     """
     if exchange(new, target):
         return
@@ -169,17 +169,17 @@ def _take_place(new: Path, target: Path, old: Path) -> None:
         raise
 
 
-def check_place(target: Path, *, store: bool = False) -> None:
+def check_target(target: Path, *, store: bool = False) -> None:
     """Refuse a place where nothing can be written; `store` says that a directory (Zarr) is to be."""
     if not target.parent.is_dir():
         msg = f"the directory {target.parent} does not exist."
         raise FileError(msg)
     if not store:
-        refuse_obstacle(target)
+        check_replaceable(target)
     elif target.is_file():
         msg = "there is a file of that name, and a directory is to be written; name another."
         raise FileError(msg)
-    elif target.is_dir() and any(target.iterdir()) and getattr(store_of(target), "name", "") != "zarr":
+    elif target.is_dir() and any(target.iterdir()) and getattr(directory_format(target), "name", "") != "zarr":
         msg = "it is a directory that holds other files; name another."  # a Zarr store is a whole, and may be replaced
         raise FileError(msg)
 

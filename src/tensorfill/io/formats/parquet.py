@@ -16,10 +16,10 @@ from typing import IO, Any, Self
 import numpy as np
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.apart import read_apart
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Loaded, Request, cast, paste
-from tensorfill.io.formats.cells import text_of
-from tensorfill.io.formats.long import encode, load_long, pick_columns
+from tensorfill.io.formats.cells import to_text
+from tensorfill.io.formats.isolated import read_isolated
+from tensorfill.io.formats.long import encode_labels, load_long, pick_columns
 from tensorfill.io.formats.names import label_note
 from tensorfill.io.formats.tables import Sheet, Table, load_wide
 from tensorfill.io.formats.worker import task
@@ -94,7 +94,7 @@ class ArrowTable(Table):
     def open(self, request: Request) -> tuple[Any, dict[str, Any]]:
         long = _is_long(request)
         pa = attempt_import("pyarrow", f"reading {self.name.title()}", "parquet")
-        with pa.ipc.open_stream(pa.py_buffer(read_apart(self.name, request, kind=self.name, long=long))) as stream:
+        with pa.ipc.open_stream(pa.py_buffer(read_isolated(self.name, request, kind=self.name, long=long))) as stream:
             table = stream.read_all()
         if len(table) == 0:
             msg = "it holds no rows."
@@ -224,8 +224,8 @@ def _new_table(pa: Any, sheet: Sheet) -> Any:
         try:
             columns.append(pa.array(cells, from_pandas=True))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            columns.append(pa.array(list(map(text_of, cells))))
-    names = [text_of(name) for name in sheet.header] or list(map(str, range(len(columns))))
+            columns.append(pa.array(list(map(to_text, cells))))
+    names = [to_text(name) for name in sheet.header] or list(map(str, range(len(columns))))
     return pa.table(columns, names=names)
 
 
@@ -244,7 +244,7 @@ def _read_long(table: Any, request: Request) -> Loaded:
         if None in labels:
             msg = f"row {labels.index(None) + 1} has no label in column {d!r}; name it, or leave that row out."
             raise FileError(msg)
-        axes.append(encode(labels))
+        axes.append(encode_labels(labels))
     if request.listing:
         return load_long(dims, axes, np.zeros(len(table)), None, {}, first_row=1)
     numbers, dtype = _numbers(table.column(value))
@@ -265,12 +265,12 @@ def _read_wide(table: Any) -> Loaded:
         raise FileError(msg)
     note = None
     if len(kept) > 1 and kept[0] == 0:  # a column of numbers before all others: an index?
-        first, *rest = (map(text_of, table.column(n).to_pylist()) for n in kept)
+        first, *rest = (map(to_text, table.column(n).to_pylist()) for n in kept)
         note = label_note(names[0], list(first), map(list, rest))
         kept = kept if note is None else kept[1:]
     columns, dtypes = zip(*(_numbers(table.column(n)) for n in kept), strict=True)
     labels = {n: table.column(n).to_pylist() for n in range(len(names)) if n not in kept}
-    beside = {n: list(map(text_of, cells)) for n, cells in labels.items()}
+    beside = {n: list(map(to_text, cells)) for n, cells in labels.items()}
     kinds = {n: None if names[n] in index else f" ({table.schema.field(n).type})" for n in beside}
     values = np.stack(columns, axis=1)  # of the widest type, float64 where anything is null
     notes = () if note is None else (note,)

@@ -12,8 +12,8 @@ from typing import IO, Any, ClassVar
 
 import numpy as np
 
-from tensorfill.io.formats.apart import read_apart
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, refuse_cmyk, stack_alpha, to_image
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
@@ -61,7 +61,7 @@ class Picture(Format):
 
     whole = True
     pillow: ClassVar[tuple[str, ...]]  # what Pillow calls it
-    apart: ClassVar[bool] = True  # is it read in the process for fragile files?
+    isolated: ClassVar[bool] = True  # is it read in the process for fragile files?
     saves: ClassVar[dict[str, Any]] = {}  # settings of Pillow for writing
     keeps: ClassVar[tuple[str, ...]] = KEPT
     alpha: ClassVar[bool] = True  # does it hold alpha?
@@ -71,7 +71,9 @@ class Picture(Format):
     def read(self, request: Request) -> Loaded:
         formats = list(self.pillow)
         found = (
-            read_apart("picture", request, formats=formats) if self.apart else decode_picture(request.bytes(), formats)
+            read_isolated("picture", request, formats=formats)
+            if self.isolated
+            else decode_picture(request.bytes(), formats)
         )
         values, alpha = found.pop("values"), found.pop("alpha")
         return load_picture(request, self.name, values, alpha, video=False, extra=found)
@@ -107,7 +109,7 @@ class PNG(Picture):
     endings = (".png",)
     magic = (b"\x89PNG\r\n\x1a\n",)
     pillow = ("PNG",)
-    apart = False
+    isolated = False
 
     def read(self, request: Request) -> Loaded:
         data = request.bytes()
@@ -140,7 +142,7 @@ class JPEG(Picture):
     magic = (b"\xff\xd8\xff",)
     note = "JPEG is lossy: observed values change a little when it is written; use PNG to keep them."
     pillow = ("JPEG", "MPO")
-    apart = False
+    isolated = False
     # 4:4:4: halving the colour resolution would blur exactly the pixels that were filled in
     saves: ClassVar[dict[str, Any]] = {"quality": 95, "subsampling": 0}
     alpha = False

@@ -8,12 +8,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tensorfill.data.labels import times
+from tensorfill.data.labels import as_datetimes
 
 
 def step_note(dim: str, labels: Any) -> str | None:
     """What to say of labels that go by even steps of time but for some that are absent; None of others."""
-    at = times(labels)
+    at = as_datetimes(labels)
     if at is None:
         return None
     import pandas as pd

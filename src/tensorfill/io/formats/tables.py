@@ -20,17 +20,17 @@ import numpy as np
 
 from tensorfill.data.coordinates import match_rows
 from tensorfill.io.formats.base import Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.cells import COMMA, OPPOSITE, Notation, text_of, value_of, values_of
+from tensorfill.io.formats.cells import COMMA, OPPOSITE, Notation, to_text, to_value, to_values
 from tensorfill.io.formats.long import (
     all_rows,
     dim_labels,
     dim_names,
-    encode,
+    encode_labels,
     load_long,
     pick_columns,
     writes_long,
 )
-from tensorfill.io.formats.names import first_mode, header_note, label_column, label_note, left_alone
+from tensorfill.io.formats.names import first_mode, header_note, ignored_columns_note, label_column, label_note
 
 Cells = list[list[Any]]
 PLAIN = Notation()
@@ -73,7 +73,7 @@ class Sheet:
             new: Any = self.notation.texts(values)
             if self.kind == "text" and not like.extra.get("floating"):
                 new = self.notation.like(like.extra["sheet"].columns[n], values)
-            new = np.array([*new] if kind == "text" else [*map(value_of, new)], dtype=object)
+            new = np.array([*new] if kind == "text" else [*map(to_value, new)], dtype=object)
             # words for yes and no do not stay among fractions
             keep = kind == self.kind and (self.notation.words is None or values.dtype.kind == "b")
             columns[n] = np.where(same, columns[n], new) if keep else new
@@ -81,14 +81,14 @@ class Sheet:
 
     def texts(self) -> Cells:
         """All rows as text, header first."""
-        columns = [PLAIN.texts(c) if _typed(c) else c if self.kind == "text" else map(text_of, c) for c in self.columns]
+        columns = [PLAIN.texts(c) if _typed(c) else c if self.kind == "text" else map(to_text, c) for c in self.columns]
         rows = map(list, zip(*columns, strict=True))
-        return [*([[text_of(cell) for cell in self.header]] if self.header else []), *rows]
+        return [*([[to_text(cell) for cell in self.header]] if self.header else []), *rows]
 
     def values(self) -> Cells:
         """All rows as Python's own values, header first."""
-        columns = [c if self.kind == "values" and not _typed(c) else values_of(c) for c in self.columns]
-        header = self.header if self.kind == "values" else [text_of(cell) or None for cell in self.header]
+        columns = [c if self.kind == "values" and not _typed(c) else to_values(c) for c in self.columns]
+        header = self.header if self.kind == "values" else [to_text(cell) or None for cell in self.header]
         return [*([header] if self.header else []), *map(list, zip(*columns, strict=True))]
 
 
@@ -126,7 +126,7 @@ def read_cells(rows: Cells, request: Request, extra: dict[str, Any], *, delimite
     dimensions or the column of values are named.
     """
     kind = "text" if delimiter else "values"
-    texts = rows if delimiter else [[text_of(cell) for cell in row] for row in rows]
+    texts = rows if delimiter else [[to_text(cell) for cell in row] for row in rows]
     long = request.dims is not None or request.value is not None
     loaded = (_read_long if long else _read_wide)(rows, texts, kind, delimiter or ",", request)
     return replace(loaded, extra={**loaded.extra, **extra})
@@ -154,7 +154,7 @@ def _read_long(rows: Cells, texts: Cells, kind: str, delimiter: str, request: Re
         if both:
             msg = f"column {d!r} holds {min(both)} as a number and as text; write it in one way."
             raise FileError(msg)
-        axes.append(encode(labels))
+        axes.append(encode_labels(labels))
     if request.listing:
         return load_long(dims, axes, np.zeros(len(body)), None, {}, first_row=2)
     at = header.index(value)
@@ -257,7 +257,7 @@ def load_wide(
         found["column"] = [header[n] for n in kept]
     alone = [n for n in beside if n != at and header and header[n].strip() and kinds.get(n, "") is not None]
     empty = sum(cell == "" for n in alone for cell in beside[n])
-    told = left_alone([f"{header[n].strip()!r}{kinds.get(n, '')}" for n in alone], empty)
+    told = ignored_columns_note([f"{header[n].strip()!r}{kinds.get(n, '')}" for n in alone], empty)
     values, mask, numbers = given
     return Loaded(
         format="",

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorfill.data.coordinates import first_duplicate
 from tensorfill.data.exact import EXACT, whole_numbers
-from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, texts
+from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request, format_numbers
 
 SHAPE = re.compile(rb"^#\s*shape:?\s+([\d ]+)$", re.MULTILINE)
 CHUNK = 100_000  # lines written at a time
@@ -63,7 +63,7 @@ class TNS(Format):
             flat = np.arange(start, min(start + CHUNK, len(values)))
             flat = flat[values[flat] == values[flat]]
             columns = [map(str, (column + 1).tolist()) for column in places(flat).T]
-            rows = zip(*columns, texts(values[flat]), strict=True)
+            rows = zip(*columns, format_numbers(values[flat]), strict=True)
             sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())
 
 

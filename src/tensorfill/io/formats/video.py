@@ -9,8 +9,8 @@ from typing import IO, Any
 import numpy as np
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.apart import read_apart
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.pictures import load_picture, planes, refuse_cmyk
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
@@ -39,7 +39,7 @@ class Video(Format):
 
     def read(self, request: Request) -> Loaded:
         attempt_import("av", "reading films", "video")
-        found = read_apart("video", request)
+        found = read_isolated("video", request)
         video = len(found["frames"]) > 1
         values = found["frames"] if video else found["frames"][0]
         return load_picture(request, "video", values, None, video=video, extra={"rate": found["rate"]})

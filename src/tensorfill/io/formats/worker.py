@@ -1,4 +1,4 @@
-"""The other side of `apart`: a process that reads fragile files, each in a fork of its own, until its input ends.
+"""The other side of `isolated`: a process that reads fragile files, each in a fork of its own, until its input ends.
 
 A request is a line of JSON, followed by the bytes of the file if it has no path. An answer is READY (reading begins);
 then the number of parts, their lengths, and the parts: a pickle and the arrays it refers to; then END and the exit code
@@ -29,7 +29,7 @@ END = 2**64 - 1  # in place of a length: the fork has ended, and its exit code f
 
 @dataclass(frozen=True)
 class Task:
-    """What can be read apart: `read(path or bytes, **options)`, and the libraries that it loads."""
+    """What can be read there: `read(path or bytes, **options)`, and the libraries that it loads."""
 
     read: Callable[..., Any]
     needs: tuple[str, ...]

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.apart import read_apart
-from tensorfill.io.formats.arrays import choose
+from tensorfill.io.formats.arrays import choose_variable
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.hdf5 import open_hdf5
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.long import dim_names
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
@@ -72,9 +72,9 @@ class Labelled(Format):
     options = frozenset({"variable"})
 
     def open(self, request: Request, **options: Any) -> Loaded:
-        """One variable of the file, which is read apart: what its chunks unpack to is known only then."""
+        """One variable of the file, which is read in a process of its own: what it unpacks to is known only then."""
         xr = attempt_import("xarray", f"reading {self.name}", "xarray")
-        raw = read_apart(self.name, request, **options)
+        raw = read_isolated(self.name, request, **options)
         dataset = xr.Dataset(
             {name: xr.Variable(*parts) for name, parts in raw["variables"].items()}, attrs=raw["attrs"]
         )
@@ -82,7 +82,7 @@ class Labelled(Format):
         dataset = xr.decode_cf(dataset)
         numbers = {k: v for k, v in sorted(dataset.data_vars.items()) if v.ndim > 0 and v.dtype.kind in "biuf"}
         lengths = {k: ", ".join(f"{d}: {n}" for d, n in v.sizes.items()) for k, v in numbers.items()}
-        name = choose({k: f"({told})" for k, told in lengths.items()}, request.variable)
+        name = choose_variable({k: f"({told})" for k, told in lengths.items()}, request.variable)
         chosen = dataset[name]
         labels = {d: list(chosen.coords[d].values) for d in chosen.dims if d in chosen.coords and raw["named"]}
         return Loaded(

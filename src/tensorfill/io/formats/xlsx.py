@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import IO, Any
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.arrays import choose
+from tensorfill.io.formats.arrays import choose_variable
 from tensorfill.io.formats.base import FORMATS, FileError, Loaded, Request
 from tensorfill.io.formats.tables import Cells, Sheet, Table, read_cells
 from tensorfill.io.optional import attempt_import
@@ -52,7 +52,7 @@ def read_sheet(data: bytes, name: str | None = None) -> dict[str, Any]:
         ask(CELL * sheets + sum(entry.file_size for entry in archive.infolist()), "what is in it, unpacked,")
     book = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
     filled = {s.title: f"({s.max_row} x {s.max_column})" for s in book.worksheets if s.max_row * s.max_column > 1}
-    name = choose(filled, name)
+    name = choose_variable(filled, name)
     rows, corner = _rows(book[name])
     return {"book": data, "page": name, "corner": corner, "name": name, "cells": rows}
 

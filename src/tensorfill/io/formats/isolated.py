@@ -52,7 +52,7 @@ _own: dict[str, tuple[int, int, int]] = {}  # files that this process wrote: {pa
 _lock = threading.Lock()
 
 
-class Plain(pickle.Unpickler):
+class PlainUnpickler(pickle.Unpickler):
     """Unpacks arrays and plain values, and refuses anything else."""
 
     def find_class(self, module: str, name: str) -> Any:
@@ -62,7 +62,7 @@ class Plain(pickle.Unpickler):
         raise pickle.UnpicklingError(msg)
 
 
-def remember(path: Path) -> None:
+def trust_file(path: Path) -> None:
     """Take note that this process has written that file."""
     _own[os.path.realpath(path)] = _state_of(path)
 
@@ -72,14 +72,14 @@ def _state_of(path: str | Path) -> tuple[int, int, int]:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def is_own(path: str | Path | None) -> bool:
+def is_trusted(path: str | Path | None) -> bool:
     """Was the file written by this process, and by none since?"""
     return path is not None and _own.get(os.path.realpath(path)) == _state_of(path)
 
 
-def read_apart(task: str, request: Request, **options: Any) -> Any:
+def read_isolated(task: str, request: Request, **options: Any) -> Any:
     """What `TASKS[task].read(path or bytes, **options)` gives, from a process of its own."""
-    if is_own(request.path) or not sys.executable:
+    if is_trusted(request.path) or not sys.executable:
         return TASKS[task].read(request.bytes() if request.path is None else str(request.path), **options)
     size = request.length() if request.file is not None else _size_of(request.path)
     seconds = SECONDS + size / PER_SECOND
@@ -204,7 +204,7 @@ def _receive(stream: IO[bytes]) -> tuple[str, Any]:
     if _number(stream) != END:
         raise EOFError
     _number(stream)
-    kind, value = Plain(io.BytesIO(head), buffers=arrays).load()
+    kind, value = PlainUnpickler(io.BytesIO(head), buffers=arrays).load()
     return kind, value
 
 
