@@ -106,7 +106,7 @@ def complete(
     """
     cls = METHODS[name := _method_name(method, effort)]
     when = TimeOptions(**_take(options, _names_of(TimeOptions)))
-    run, max_memory = Run(_check_seed(seed), **_take(options, RUN)), options.pop("max_memory", None)
+    run, max_memory = Run(check_seed(seed), **_take(options, RUN)), options.pop("max_memory", None)
     named = {"prior": None if isinstance(prior, Mapping) else prior, "model": model, "rank": rank, "smooth": smooth}
     settings = {key: given for key, given in {**options, **named}.items() if given is not None}
     _check_settings(name, cls, settings, error_bars)
@@ -326,7 +326,7 @@ def _check_settings(name: str, cls: type[Method], settings: Mapping[str, Any], e
         raise TypeError(msg)
 
 
-def _check_seed(seed: Any) -> int:
+def check_seed(seed: Any) -> int:
     """The seed as a plain Python int, which JSON can hold (a NumPy integer it cannot)."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         msg = f"seed must be a whole number >= 0; got {seed!r}. Leave it out for 0."

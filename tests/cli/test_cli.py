@@ -443,7 +443,7 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
         "--effort best belongs to --method auto; got --method sptc.",
     ),
     "resume from nowhere": ((*IN, *OUT, "--resume"), 2, "--resume needs --checkpoint F, the file to go on from."),
-    "no time": ((*IN, *OUT, "--seconds", "0"), 2, "--seconds must be > 0; got 0."),
+    "no time": ((*IN, *OUT, "--seconds", "0"), 2, "seconds must be > 0, or None for no limit; got 0.0."),
     "two on one stream": ((*IN, "-o", "-", "--json"), 2, "-o - and --json both write to standard output; choose one."),
     "one stream for two": (
         ("-", *OUT, "--mask", "-"),
@@ -502,7 +502,7 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
         "cannot write bars.png: a PNG picture holds whole numbers, and error bars are fractions; write .npy, .csv or "
         ".tif.",
     ),
-    "rank 0": ((*IN, *OUT, "--rank", "0"), 2, "--rank must be >= 1; got 0."),
+    "rank 0": ((*IN, *OUT, "--rank", "0"), 2, "rank must be a whole number >= 1; got 0."),
 }
 
 

@@ -18,19 +18,6 @@ from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.registry import did_you_mean
 from tensorfill.terminal import BAD_USAGE, UserError
 
-LOWEST = {"rank": 1, "max_iter": 1, "seed": 0}
-
-
-def check_numbers(**given: float | None) -> None:
-    """Refuse a rank, a limit or a seed that makes no sense."""
-    for name, number in given.items():
-        low = LOWEST.get(name)
-        if number is None or (number > 0 if low is None else number >= low):
-            continue
-        must = "> 0" if low is None else f">= {low}"
-        msg = f"--{name.replace('_', '-')} must be {must}; got {number:g}."
-        raise UserError(msg, BAD_USAGE)
-
 
 def check_effort(effort: str) -> None:
     """Refuse an effort that there is not."""

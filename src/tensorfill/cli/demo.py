@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from tensorfill.cli.checks import check_effort, check_numbers
+from tensorfill.api import check_seed
+from tensorfill.cli.checks import check_effort
 from tensorfill.cli.options import DemoOptions
 from tensorfill.cli.outputs import check_side_outputs
 from tensorfill.cli.progress import Progress, plan_iterations
@@ -15,6 +16,7 @@ from tensorfill.data.samples import photograph
 from tensorfill.io.atomic import find_overwritten, replace_file
 from tensorfill.io.formats.output import file_errors
 from tensorfill.io.observe import observe
+from tensorfill.methods.base import Run
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.show.view import psnr
@@ -29,7 +31,8 @@ class Demo(DemoOptions):
 
     def run(self) -> int:
         """Do it; returns the exit code."""
-        check_numbers(max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
+        with as_user_error(BAD_USAGE):
+            Run(check_seed(self.seed), max_iter=self.max_iter, seconds=self.seconds)
         if not 0 <= self.missing < 100:
             msg = f"--missing must be a percentage from 0 up to, but not including, 100; got {self.missing:g}."
             raise UserError(msg, BAD_USAGE)

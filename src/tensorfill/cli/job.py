@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.api import settings_of
+from tensorfill.api import check_seed, settings_of
 from tensorfill.cli import blocks, mixed
 from tensorfill.cli.checks import (
     check_effort,
-    check_numbers,
     coordinates,
     mode_and_weight,
     prior_of,
@@ -42,7 +41,7 @@ from tensorfill.io.files import (
 from tensorfill.io.formats.opening import choose_output_format
 from tensorfill.io.formats.output import file_errors
 from tensorfill.io.timeplan import parse_fold, plan_time
-from tensorfill.methods import METHODS
+from tensorfill.methods.base import METHODS, Run
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import LEVEL, unrounded, write_bars
 from tensorfill.result.record import Status
@@ -123,9 +122,7 @@ class Job(CompleteOptions):
         if self.resume and self.checkpoint is None:
             msg = "--resume needs --checkpoint F, the file to go on from."
             raise UserError(msg, BAD_USAGE)
-        for rank in self.rank if isinstance(self.rank, tuple) else (self.rank,):
-            check_numbers(rank=rank)
-        check_numbers(max_iter=self.max_iter, seed=self.seed, seconds=self.seconds)
+        Run(check_seed(self.seed), max_iter=self.max_iter, seconds=self.seconds)
         cls = METHODS[self.method_name]
         if self.effort != "normal" and self.method not in ("auto", f"auto-{self.effort}"):
             msg = f"--effort {self.effort} belongs to --method auto; got --method {self.method}."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
 
 
-LEVEL = 0.9  # of the intervals that a posterior gives by itself
+LEVEL = 0.9  # of the intervals that a posterior gives by itself, and of error bars in files
 
 
 def domain(done: Completion) -> tuple[Any, Any]:

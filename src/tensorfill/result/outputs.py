@@ -9,8 +9,7 @@ import numpy as np
 
 from tensorfill.io.files import Loaded, write
 from tensorfill.result.completion import Completion
-
-LEVEL = 0.9  # of error bars in files: nine of ten unknown entries lie within
+from tensorfill.result.intervals import LEVEL as LEVEL
 
 
 def unrounded(done: Completion) -> Any:

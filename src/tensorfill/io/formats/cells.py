@@ -90,7 +90,7 @@ class Notation:
         return np.array(parsed, dtype=np.float64), exact
 
     def like(self, cells: Iterable[str], values: Array) -> Iterator[str]:
-        """Each value with as many digits after the point as these cells have; as short as can be where they say none."""
+        """Each value with as many digits after the point as these cells have; as short as can be where none is."""
         known = self.known(cells)
         fractions = values.dtype.kind == "f" and self.words is None
         if not known or not fractions or any(set("eEnN") & set(cell) for cell in known):  # 1e-7, inf
