@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tensorfill.data.coordinates import check_inside
 from tensorfill.data.exact import check_exact, numbers
 from tensorfill.data.memory import ask
 from tensorfill.data.observations import DataWarning, Observations, check_dims, maker
@@ -220,11 +221,7 @@ def _check_shape(where: Array, shape: Sequence[int] | None) -> tuple[int, ...]:
     if len(full) != where.shape[1]:
         msg = f"shape must have one length per column of indices, {where.shape[1]}; got {full}."
         raise ValueError(msg)
-    outside = np.flatnonzero(((where < 0) | (where >= np.array(full))).any(axis=1))
-    if outside.size:
-        first = tuple(int(i) for i in where[outside[0]])
-        msg = f"indices must lie inside shape {full}; got {first} in row {int(outside[0])}."
-        raise ValueError(msg)
+    check_inside(where, full, "indices")
     return full
 
 

@@ -24,6 +24,15 @@ def match_rows(known: Array, wanted: Array, shape: tuple[int, ...]) -> NDArray[n
     return np.where(a[found] == b, found, -1) if len(a) else found - 1
 
 
+def check_inside(where: Array, shape: tuple[int, ...], what: str) -> None:
+    """Raise ValueError for the first row of coordinates (k, N) outside the shape."""
+    outside = np.flatnonzero(((where < 0) | (where >= np.array(shape))).any(axis=1))
+    if outside.size:
+        first = tuple(int(i) for i in where[outside[0]])
+        msg = f"{what} must lie inside shape {shape}; got {first} in row {int(outside[0])}."
+        raise ValueError(msg)
+
+
 def first_duplicate(indices: Array) -> tuple[int, int] | None:
     """(first row, second row) of the earliest repeated coordinate in indices (nnz, N)."""
     order = np.lexsort(indices.T[::-1])  # stable: equal rows stay in the order of the file

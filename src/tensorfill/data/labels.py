@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tensorfill.data.coordinates import check_inside
 from tensorfill.data.dates import parse_dates
 from tensorfill.data.sources import LineSource
 from tensorfill.typing import Array
@@ -68,11 +69,7 @@ def coordinates_of(obs: Observations, given: Any) -> Array:
         msg = f"indices must be whole numbers (k, {len(shape)}), one column per mode; got shape {where.shape}, "
         msg += f"dtype {where.dtype}."
         raise ValueError(msg)
-    outside = np.flatnonzero(((where < 0) | (where >= np.array(shape))).any(axis=1))
-    if outside.size:
-        first = tuple(int(i) for i in where[outside[0]])
-        msg = f"indices must lie inside shape {shape}; got {first} in row {int(outside[0])}."
-        raise ValueError(msg)
+    check_inside(where, shape, "indices")
     return where
 
 

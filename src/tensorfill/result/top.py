@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from tensorfill.blocks import Sample
 from tensorfill.blocks.known import within
+from tensorfill.data.coordinates import check_inside
 from tensorfill.data.labels import axis_labels
 from tensorfill.models import CP
 from tensorfill.result.answer import Factors
@@ -71,7 +72,7 @@ def top(done: Completion, k: int, mode: int | str, at: ArrayLike | None, new: bo
         part = rows[start : start + step]
         X = _estimates(done, n, part)
         if known is not None:
-            X = known.leave_out(X, start)
+            X = np.where(known[start : start + step].toarray(), -np.inf, X)
         best = np.argpartition(-X, k - 1, axis=1)[:, :k]
         value = np.take_along_axis(X, best, axis=1)
         order = np.argsort(-value, axis=1, kind="stable")
@@ -101,17 +102,12 @@ def _rows(done: Completion, n: int, at: ArrayLike | None) -> Array:
         return np.arange(obs.shape[others[0]])[:, None]
     rows = np.asarray(at)
     rows = rows[:, None] if rows.ndim == 1 and len(others) == 1 else np.atleast_2d(rows)
-    lengths = np.array([obs.shape[m] for m in others])
+    lengths = tuple(obs.shape[m] for m in others)
     if rows.ndim != 2 or rows.shape[1] != len(others) or rows.dtype.kind not in "iu":
         msg = f"at must be whole numbers (rows, {len(others)}), a column for each other mode; got shape {rows.shape}, "
         msg += f"dtype {rows.dtype}."
         raise ValueError(msg)
-    outside = np.flatnonzero(((rows < 0) | (rows >= lengths)).any(axis=1))
-    if outside.size:
-        first = tuple(int(i) for i in rows[outside[0]])
-        msg = f"at must lie inside the lengths {tuple(int(i) for i in lengths)} of the other modes; got {first} in row "
-        msg += f"{int(outside[0])}."
-        raise ValueError(msg)
+    check_inside(rows, lengths, "at")
     return rows
 
 
@@ -140,27 +136,8 @@ def _estimates(done: Completion, n: int, rows: Array) -> Array:
     return units.level[i, None] + units.scale[i, None] * X
 
 
-@dataclass(frozen=True, eq=False)
-class Known:
-    """What is known in some rows: of row i the indices[starts[i] : starts[i + 1]] along the mode."""
-
-    starts: Array
-    indices: Array
-    which: Array  # for every row asked for its number here, where rows that were asked for twice are once
-
-    def leave_out(self, X: Array, first: int) -> Array:
-        """X (rows, I_n), of the rows from `first` on, with -inf where something is known."""
-        here = self.which[first : first + len(X)]
-        counts = self.starts[here + 1] - self.starts[here]
-        row = np.repeat(np.arange(len(X)), counts)
-        at = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts) + self.starts[here][row]
-        out = np.array(X)
-        out[row, self.indices[at]] = -np.inf
-        return out
-
-
-def _find_known(done: Completion, n: int, rows: Array) -> Known:
-    """What is known along mode n in these rows (rows, N - 1)."""
+def _find_known(done: Completion, n: int, rows: Array) -> csr_array:
+    """What is known along mode n in these rows (rows, N - 1): a sparse matrix (rows, I_n)."""
     obs = done.observations
     different, which = np.unique(rows, axis=0, return_inverse=True)
     if isinstance(obs, Sample):
@@ -168,6 +145,5 @@ def _find_known(done: Completion, n: int, rows: Array) -> Known:
     else:
         lengths = tuple(length for m, length in enumerate(obs.shape) if m != n)
         row, index = within(obs.indices, n, different, lengths)
-    order = np.argsort(row, kind="stable")
-    starts = np.searchsorted(row[order], np.arange(len(different) + 1))
-    return Known(starts, index[order], which.reshape(-1))
+    known = csr_array((np.ones(len(row), dtype=bool), (row, index)), shape=(len(different), obs.shape[n]))
+    return known[which.reshape(-1)]
