@@ -14,7 +14,7 @@ from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.io.files import FORMATS
 from tensorfill.io.mixed import MixedTable, table_format
 from tensorfill.io.observe import observe
-from tensorfill.terminal import noting
+from tensorfill.terminal import collect_warnings
 
 ROWS, COLUMNS = 6, 7  # of the table that are shown
 
@@ -24,7 +24,7 @@ def describe_table(table: MixedTable) -> dict[str, Any]:
     frame = table.frame
     missing = int(frame.isna().sum().sum())
     shown = frame.iloc[:ROWS, :COLUMNS]
-    with noting(DataWarning):  # told when the table is filled
+    with collect_warnings(DataWarning):  # told when the table is filled
         facts = compute_facts(observe(frame))
     return {
         "shape": list(frame.shape),
