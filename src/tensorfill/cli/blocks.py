@@ -15,15 +15,15 @@ from tensorfill.blocks.listed import ENDINGS, check_list, write_at
 from tensorfill.blocks.paths import files_of, in_pieces, is_table
 from tensorfill.blocks.pieces import rows_of
 from tensorfill.cli.checks import prior_of
-from tensorfill.cli.outputs import check_beside, check_free, tell
+from tensorfill.cli.outputs import check_output_path, check_side_outputs, show_outcome
 from tensorfill.data.memory import most_in_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
 from tensorfill.io.checkpoint import CheckpointWarning
-from tensorfill.io.formats.output import naming
+from tensorfill.io.formats.output import file_errors
 from tensorfill.io.optional import attempt_import
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
-from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, noting
+from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, collect_warnings
 
 if TYPE_CHECKING:
     from tensorfill.cli.job import Job
@@ -67,11 +67,11 @@ def run(job: Job, settings: dict[str, Any]) -> int:
         target = _check(job)
         if job.prior is not None:
             settings["prior"] = prior_of(job.prior)
-    with as_user_error(BAD_DATA), _workers(job), noting(DataWarning, CheckpointWarning) as notes:
+    with as_user_error(BAD_DATA), _workers(job), collect_warnings(DataWarning, CheckpointWarning) as notes:
         dims = None if job.dims is None else [d.strip() for d in job.dims.split(",")]
         done = job.fit(files_of(job.source), job.source, job.max_iter, dims=dims, value=job.value, **settings)
         if job.out.lower().endswith(MODEL):
-            with naming(job.out, "write"):
+            with file_errors(job.out, "write"):
                 done.save(job.out)
         with _model_kept(done, job.out):
             if job.at is not None:
@@ -79,7 +79,7 @@ def run(job: Job, settings: dict[str, Any]) -> int:
                 notes = [*notes, f"{rows:,} answers are in {target}"]
             elif not job.out.lower().endswith(MODEL):
                 _write_all(done, job.out)
-    tell(job, done, notes)
+    show_outcome(job, done, notes)
     return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
 
@@ -104,10 +104,10 @@ def _check(job: Job) -> str:
             msg = f"cannot read {job.at}: there is no such file."
             raise UserError(msg, BAD_DATA)
     for path in {job.out, target}:
-        with naming(path, "write"):
-            check_free(path)
+        with file_errors(path, "write"):
+            check_output_path(path)
     with as_user_error(BAD_DATA):
-        check_beside({"saved run": job.out if is_model else None})
+        check_side_outputs({"saved run": job.out if is_model else None})
     return target
 
 
@@ -138,7 +138,7 @@ def _model_kept(done: Completion, out: str) -> Iterator[None]:
             model = str(Path(out).with_suffix(MODEL))
             if os.path.exists(model):
                 raise
-            with naming(model, "write"):
+            with file_errors(model, "write"):
                 done.save(model)
         msg = f"{error.sentence} The model itself is in {model}, for tensorfill.Completion.load."
         raise UserError(msg, error.code) from error
@@ -154,5 +154,5 @@ def _write_all(done: Completion, out: str) -> None:
         )
         raise UserError(msg, BAD_DATA)
     table = done.completed
-    with naming(out, "write"):
+    with file_errors(out, "write"):
         table.to_csv(out, index=False) if out.lower().endswith(".csv") else table.to_parquet(out, index=False)
