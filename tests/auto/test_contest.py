@@ -9,7 +9,7 @@ import tensorfill as tfl
 from tensorfill.auto import answer, ensemble, weights
 from tensorfill.auto import contest as contest_module
 from tensorfill.auto.contest import Contest, ends, standard_error
-from tensorfill.auto.folds import loss_weights
+from tensorfill.auto.folds import loss_weights, make_folds
 from tensorfill.auto.rounds import run_contest
 from tensorfill.auto.settings import AutoSettings
 from tensorfill.data.facts import compute_facts
@@ -283,3 +283,12 @@ def test_a_leader_tried_with_few_draws_is_tried_with_more(monkeypatch):
     draws = sorted(e.shorter.settings()["draws"] for e in contest.trials)
     assert draws[0] >= TRIAL
     assert draws[-1] > 2 * draws[-2]
+
+
+def test_more_effort_compares_on_more_splits():
+    T = np.random.default_rng(0).normal(size=(200, 5))
+    obs = tfl.observe(np.where(np.random.default_rng(1).random(T.shape) < 0.1, np.nan, T))
+    facts = compute_facts(obs)
+    normal, best = (make_folds(obs, facts, None, 0, effort) for effort in ("normal", "best"))
+    assert len(normal) < len(best)
+    assert all(a.validation.digest() == b.validation.digest() for a, b in zip(normal, best, strict=False))

@@ -201,3 +201,10 @@ def test_the_portfolio_names_methods_that_compete():
     assert structure(facts) == "table"
     assert portfolio.sort([METHODS["knn"](), METHODS["means"]()], facts)[0].name == "means"
     assert not portfolio.needs(METHODS["tr"](), facts)
+
+
+def test_a_method_never_recorded_starts_with_an_average_weight():
+    portfolio = Portfolio.load()
+    assert "seasonal" not in portfolio.odds
+    unknown, worst = portfolio.prior(["seasonal"])[0], min(portfolio.odds.values())
+    assert worst < unknown < max(portfolio.odds.values())

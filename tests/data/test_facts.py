@@ -60,6 +60,20 @@ def test_noise_and_wandering_have_no_period(seed):
     assert period(tfl.observe(np.cumsum(rng.normal(size=(200, 5)), axis=0)), 0) is None
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_year_is_found_where_half_is_missing(seed):
+    rng, steps = np.random.default_rng(seed), np.arange(240)
+    T = np.sin(2 * np.pi * steps / 12) + rng.normal(0, 0.3, 240)
+    assert period(tfl.observe(np.where(rng.random(240) < 0.5, np.nan, T)), 0) == 12
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_of_which_half_is_missing_has_no_period(seed):
+    rng = np.random.default_rng(seed)
+    noise = np.where(rng.random((100, 2)) < 0.5, np.nan, rng.normal(size=(100, 2)))
+    assert period(tfl.observe(noise), 0) is None
+
+
 def test_gaps_are_told_by_how_far_a_known_entry_is():
     known = np.ones((10, 3), dtype=bool)
     known[3, 0] = False

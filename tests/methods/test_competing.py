@@ -337,3 +337,40 @@ def test_trees_do_not_lean_on_what_is_missing_with_a_column():
     X[np.ix_(hidden, [2, 3, 4])] = np.nan
     filled = tfl.complete(X, method="trees").completed
     assert np.mean(filled[hidden, 2:].argmax(axis=1) == kind[hidden]) > 0.95  # 0.81 if they do
+
+
+def test_what_repeats_and_grows_is_filled_from_a_period_before_and_after():
+    """Quarters whose swing grows: no profile that stays the same fits, and neighbours say little."""
+    steps, rng = np.arange(108), np.random.default_rng(0)
+    series = np.exp(steps / 40) * (2 + np.cos(np.pi * steps / 2)) + rng.normal(0, 0.05, 108)
+    hidden = np.zeros(108, dtype=bool)
+    hidden[[*range(20, 26), *range(50, 59), *range(80, 86)]] = True
+    done = tfl.complete(np.where(hidden, np.nan, series), candidates=["means", "interpolation", "seasonal"])
+    error = np.sqrt(np.mean((done.estimate - series)[hidden] ** 2))
+    assert error < 0.1 * series.std()
+    assert "folded by 4" in done.settings["candidate"]
+
+
+def test_bayes_begins_with_a_single_series_folded():
+    series = np.sin(np.arange(120) * np.pi / 6) + np.random.default_rng(0).normal(0, 0.1, 120)
+    facts = compute_facts(tfl.observe(np.where(np.arange(120) % 7 == 0, np.nan, series)))
+    assert next(Bayes().variants(facts)).label.endswith("folded by 12")
+
+
+def test_bayes_tries_columns_as_given_only_where_their_sizes_may_be_compared():
+    rng = np.random.default_rng(0)
+    T = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 5)) + rng.normal(0, 0.3, (60, 5))
+    for size, first in ((10.0, 2), (1e4, 1)):
+        facts = compute_facts(tfl.observe(T * [1, 1, size, 1, 1] + [9, 0, 9 * size, 0, 9]))
+        assert facts.uneven == 1
+        assert Bayes().initial_variants(facts) == first
+        assert len([v for v in unsent(Bayes().variants(facts)) if v.label == "bayes"]) == first - 1
+
+
+def unsent(variants):
+    """All variants, if none is better than the first."""
+    out = [next(variants)]
+    with suppress(StopIteration):
+        while True:
+            out.append(variants.send(float(len(out))))
+    return out

@@ -76,12 +76,13 @@ class Contest:
     decided: bool = False  # does one method lead so clearly that it answers alone? Weights by short trials would be off
     cache: TrialCache | None = None
     ahead: Ahead = field(default_factory=Ahead)  # fits that began before their turn
+    usual_errors: dict[Trial, float] = field(default_factory=dict)
 
     @staticmethod
     def on(obs: Observations, facts: Facts, given: AutoSettings, run: Run) -> Contest:
         """Folds drawn as the gaps lie."""
         part, part_facts = take_part(obs, facts, run)
-        folds = make_folds(part, part_facts, given.held_out, run.seed)
+        folds = make_folds(part, part_facts, given.held_out, run.seed, given.effort)
         cache = TrialCache.of(run, f"{given!r} {obs.digest()}")
         return Contest(obs, facts, given, run, part, part_facts, folds, cache=cache)
 
@@ -229,12 +230,16 @@ class Contest:
     @property
     def outlying(self) -> float:
         """Errors from which on an entry is an outlier, of which no method knows: it says no more than that."""
-        errors = [np.sqrt(self.weight[: len(x)]) * np.abs(x - self.truth[: len(x)]) for x in self._predictions()]
-        return OUTLYING * min((float(np.quantile(e, 0.9)) for e in errors), default=np.inf) or np.inf
+        usual = min((self._usual_error(e) for e in self.trials if e.parts and not e.note), default=np.inf)
+        return OUTLYING * usual or np.inf
 
-    def _predictions(self) -> list[Array]:
-        """Of the trials so far."""
-        return [e.predictions for e in self.trials if e.parts and not e.note]
+    def _usual_error(self, trial: Trial) -> float:
+        """The error that nine of ten entries stay below; found once for each trial."""
+        if trial not in self.usual_errors:
+            x = trial.predictions
+            off = np.sqrt(self.weight[: len(x)]) * np.abs(x - self.truth[: len(x)])
+            self.usual_errors[trial] = float(np.quantile(off, 0.9))
+        return self.usual_errors[trial]
 
     def loss(self, trial: Trial) -> float:
         """Mean loss over the entries that choose, of the folds it ran on."""

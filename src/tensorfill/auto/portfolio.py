@@ -42,8 +42,9 @@ class Portfolio:
         return sorted(methods, key=lambda m: place.get(m.name, len(place)))
 
     def prior(self, names: Sequence[str]) -> list[float]:
-        """The logarithm of the usual weight of each method; of one not recorded, the least."""
-        return [self.odds.get(name, min(self.odds.values())) for name in names]
+        """The logarithm of the usual weight of each method; of one not recorded, what they have on average."""
+        usual = sum(self.odds.values()) / len(self.odds)
+        return [self.odds.get(name, usual) for name in names]
 
     def needs(self, method: Method, facts: Facts) -> bool:
         """Did data of this structure ever need the method?"""

@@ -17,6 +17,8 @@ SHORTEST_PERIOD = 3  # steps: a period of two cannot be distinguished from noise
 LIKELIER = 1.2  # a longer period must be this many times as strong: multiples of a period are as strong as it is
 NEAR = 2  # steps around the lag that stands out within which the best one is looked for
 LONGEST_PERIOD = 1000  # steps: longer ones are not looked for
+SURELY = 4.0  # times what the autocorrelation of independent numbers is off by: one in 200 of them seems to repeat
+BRIDGED = 3  # steps between two known entries whose difference is shared out among them
 WEAKEST = 0.1  # autocorrelation that is worth folding for: below, a period explains a hundredth of the variance
 
 
@@ -99,8 +101,8 @@ def period(obs: Observations, mode: int) -> int | None:
     """After how many steps along a mode the data repeat (24 hours, 7 days, 12 months); None if they do not.
 
     Autocorrelation of the differences of neighbours, so that slow changes of level do not count, over the fibres that
-    are observed best; gaps are left out of every product. The first lag of 3 or more that stands out among its
-    neighbours, does so again at twice its length, and is the largest such.
+    are observed best; gaps of more than a step or two are left out of every product. The first lag of 3 or more that
+    stands out among its neighbours, does so again at twice its length, and is the largest such.
     """
     length = obs.shape[mode]
     if length < 12 or obs.size > DENSE_LIMIT:
@@ -117,7 +119,7 @@ def period(obs: Observations, mode: int) -> int | None:
         if here >= around.max() and min(here, twice) > LIKELIER * strength:  # a multiple is no better
             best, strength = lag, float(min(here, twice))
     # of independent numbers the autocorrelation is off by about 1 / sqrt(how many there are)
-    if best is None or strength <= max(6.0 / np.sqrt(max(M.sum(), 1.0)), WEAKEST):
+    if best is None or strength <= max(SURELY / np.sqrt(max(M.sum(), 1.0)), WEAKEST):
         return None
     return _refine_lag(correlation, best)
 
@@ -166,9 +168,25 @@ def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:
     return np.where(M, obs.values[at], 0).astype(np.float64), M
 
 
+def _steps(X: Array, M: Array) -> tuple[Array, Array]:
+    """(differences of neighbours in each column, which of them are known), (I_n - 1, fibres) each.
+
+    Across a short gap each step has its share of the difference. Of a series of which half is missing only a quarter
+    of the neighbours are both known, and a sixteenth of their pairs: too few to see a period by.
+    """
+    length, at = len(X), np.arange(len(X))[:, None]
+    before = np.maximum.accumulate(np.where(M > 0, at, -length), axis=0)[:-1]
+    after = np.minimum.accumulate(np.where(M > 0, at, 2 * length)[::-1], axis=0)[::-1][1:]
+    apart = after - before
+    both = apart <= BRIDGED
+    first, last = np.where(both, before, 0), np.where(both, after, 0)
+    D = (np.take_along_axis(X, last, 0) - np.take_along_axis(X, first, 0)) / apart
+    return D, both.astype(np.float64)
+
+
 def _autocorrelation(X: Array, M: Array) -> Array:
-    """Of the differences of neighbours in each column, standardised, gaps left out: (lags,)."""
-    D, both = np.diff(X, axis=0), M[1:] * M[:-1]
+    """Of the differences of neighbours in each column, standardised, long gaps left out: (lags,)."""
+    D, both = _steps(X, M)
     level = (D * both).sum(axis=0) / np.maximum(both.sum(axis=0), 1.0)
     D = (D - level) * both
     size = np.sqrt((D**2).sum(axis=0) / np.maximum(both.sum(axis=0), 1.0))

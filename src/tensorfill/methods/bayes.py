@@ -34,6 +34,7 @@ from tensorfill.transforms import Folded, Standardised
 KEEP_LIMIT = 2**27  # numbers in all kept draws: half a GiB
 MEASURED = ("reals", "amounts")  # kinds of numbers that have a unit
 RING = 2  # a mode must be longer to be a ring: of two rows each is the neighbour of the other already
+APART = 100  # times that columns may differ in size and still be tried as given; of others only the largest would count
 STRAIGHT = 10  # a bend this many times the largest count has no effect
 CHAIN = 40  # steps a chain must have to be worth its burn-in
 MOST_COMPONENTS = 10_000  # each row needs a square matrix of this side
@@ -240,16 +241,18 @@ class Bayes(Method):
     # --- what a contest asks ------------------------------------------------------------------------------------
 
     def initial_variants(self, facts: Facts) -> int:
-        folded = any(m.period is not None for m in facts.modes)
-        return 1 + folded + (self._slices(facts) is not None) + self._bears_outliers(facts)  # see `variants`
+        folded = any(m.period is not None for m in facts.modes) and max(facts.shape) < facts.size
+        return 1 + folded + self._worth_as_given(facts) + self._bears_outliers(facts)  # see `variants`
 
     def variants(self, facts: Facts) -> Variants:
         """In the unit that such numbers have, then folded by a period, then in other units; each change on the best."""
         mode = self._slices(facts)
         best: dict[str, Any] = {"mode": mode, "transform": self.transform, "fold": None, "prior": None}
         best["noise"] = None if mode is None else _own_noise(len(facts.shape), mode)
-        least = yield self._variant(facts, **best)
         folds = [{"fold": n} for n, m in enumerate(facts.modes) if m.period is not None]
+        if folds and max(facts.shape) == facts.size:  # a single series, unfolded, has no second mode to learn from
+            best |= folds[0]
+        least = yield self._variant(facts, **best)
         for change in [*folds, *self._other_units(facts, best)]:  # of data that repeat, periods say most
             if "fold" in change and best["fold"] is not None:
                 continue
@@ -284,6 +287,11 @@ class Bayes(Method):
         """The mode whose slices may have units of their own."""
         return facts.uneven if self.prior is None and facts.numbers in MEASURED else None
 
+    def _worth_as_given(self, facts: Facts) -> bool:
+        """Are there slices that are standardised first, and might be of one unit all the same?"""
+        mode = self._slices(facts)
+        return mode is not None and facts.modes[mode].spreads <= APART
+
     def _other_units(self, facts: Facts, first: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Roots or logarithms of what is positive, and slices as they are."""
         if self.prior is not None or facts.numbers == "yes/no":
@@ -293,6 +301,8 @@ class Bayes(Method):
         robust = [{"prior": "student-t"}] if self._bears_outliers(facts) else []
         if first["mode"] is None:
             return [*robust, *others]
+        if not self._worth_as_given(facts):
+            return robust
         as_given = {"mode": None, "noise": None}
         return [*robust, as_given, *(other | as_given for other in others)]
 

@@ -14,7 +14,7 @@ from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.tabular.means import means_table
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
-from tensorfill.transforms import Flattened
+from tensorfill.transforms import Flattened, Folded
 from tensorfill.typing import Array
 
 KINDS = ("linear", "cubic")
@@ -44,11 +44,16 @@ class AlongMode(Method):
     def suits(self, facts: Facts) -> str | None:
         if facts.size > LARGEST:
             return "the tensor is too large to hold every entry"
-        return None if facts.ordered or len(self.time) > 1 else "no mode has neighbours that are alike"
+        neighbours = facts.ordered or len(self.time) > 1 or periods(facts)
+        return None if neighbours else "no mode has neighbours that are alike"
 
     def variants(self, facts: Facts) -> Variants:
         for n in sorted(facts.ordered, key=lambda n: _gaps_first(facts.modes[n])):
             yield from self.along(n, facts)
+        for n, m in enumerate(facts.modes):
+            if m.period is not None:  # what lies a period apart may be more alike than neighbours are
+                turns = replace(self, mode=n, dim=f"{m.dim} // {m.period}", time=())
+                yield Folded(turns, n, m.period, m.dim)
         if len(self.time) > 1:
             dims = join_dims([m.dim for m in facts.modes], self.time)
             yield Flattened(replace(self, mode=1, dim="time", time=()), self.time, dims)
@@ -70,6 +75,11 @@ class AlongMode(Method):
     @property
     def label(self) -> str:
         return f"{self.name} along {self.dim}" if self.dim else self.name
+
+
+def periods(facts: Facts) -> int:
+    """Along how many modes the data repeat."""
+    return sum(m.period is not None for m in facts.modes)
 
 
 def _gaps_first(mode: ModeFacts) -> tuple[bool, float]:
@@ -101,7 +111,7 @@ class Interpolation(AlongMode):
             raise ValueError(msg)
 
     def initial_variants(self, facts: Facts) -> int:
-        return len(KINDS)
+        return len(KINDS) + periods(facts)
 
     def along(self, mode: int, facts: Facts) -> Variants:
         for kind in KINDS:

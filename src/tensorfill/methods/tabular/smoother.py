@@ -16,7 +16,7 @@ from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import refold_modes, unfold_modes
 from tensorfill.methods.base import METHODS, Run, Variants
-from tensorfill.methods.tabular.interpolation import AlongMode
+from tensorfill.methods.tabular.interpolation import AlongMode, periods
 from tensorfill.methods.tabular.means import means_table
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
@@ -59,7 +59,7 @@ class Smoother(AlongMode):
     curved: bool = False
 
     def initial_variants(self, facts: Facts) -> int:
-        return 2
+        return 2 + periods(facts)
 
     def along(self, mode: int, facts: Facts) -> Variants:
         for curved in (False, True):
