@@ -36,6 +36,18 @@ def test_a_hole_is_as_rough_as_what_is_around_it():
     np.testing.assert_array_equal(smooth.estimate, tfl.complete(T, mask=known).estimate)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_patches_without_detail_do_not_spread_into_texture(seed):
+    """A picture that is half gravel, half mist: a hole in the gravel is filled with gravel."""
+    T, known = gravel(96, 180)
+    X = T.astype(float)[..., None]
+    X[:, 95:] = 128 + np.random.default_rng(1).normal(0, 2, (96, 85, 1))
+    hole = ~known
+    X[hole] = 128.0  # a smooth answer
+    found = fill_texture(X, known, np.random.default_rng(seed))[..., 0]
+    assert grain(found[40:62, 34:58]) > 0.5 * grain(T[40:62, 34:58])
+
+
 def test_what_is_under_the_mask_changes_no_bit_and_a_seed_gives_one_answer():
     T, known = gravel()
     runs = [

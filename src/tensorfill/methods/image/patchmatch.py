@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.methods.image.diffusion import continued
 from tensorfill.typing import Array
 
 Mask = NDArray[np.bool_]
@@ -23,6 +24,9 @@ ROUNDS = 6  # of search and vote on each size of the picture; on the smallest tw
 SWEEPS = 2  # over all patches in each search
 WIDTH = 200.0  # how many times less than their usual distance patches may differ to be averaged: more is sharper
 BLUR, GUIDE = 6.0, 0.5  # pixels over which the smooth answer is averaged to guide the search, and how much that counts
+# How much the mean slopes down and across count. Without them patches without detail are nearest to everything that is
+# not yet like the rest, and fill a hole in grass with mist (Newson and others, SIAM J. Imaging Sciences 2014).
+SLOPES = 3.0
 TRUST = 1.3  # times less for each pixel further from what is known
 FINEST = 0.1  # grey levels squared: distances of patches that make no difference, of 0..255
 
@@ -42,7 +46,7 @@ def fill_texture(X: Array, known: Mask, rng: np.random.Generator) -> Array:
 
     C = X.shape[2]
     guide = np.stack([gaussian_filter(X[..., c], BLUR, mode="nearest") for c in range(C)], axis=-1)
-    pictures = [(np.concatenate([X, GUIDE * guide], axis=2), known)]
+    pictures = [(np.concatenate([X, GUIDE * guide, SLOPES * slopes(X, known)], axis=2), known)]
     while depth(pictures[-1][1]) > RADIUS:
         small = halve(*pictures[-1])
         if np.count_nonzero(whole_patches(small[1])) < (2 * RADIUS + 1) ** 2:
@@ -50,10 +54,27 @@ def fill_texture(X: Array, known: Mask, rng: np.random.Generator) -> Array:
         pictures.append(small)
     near: Array | None = None
     for n, (Y, seen) in enumerate(reversed(pictures)):
-        near = _fit(Y, seen, near, ROUNDS * (2 if n == 0 else 1), rng)
+        near = _fit(Y, seen, C, near, ROUNDS * (2 if n == 0 else 1), rng)
         if near is None:
             break
     return X if near is None else seamless(pictures[0][0][..., :C], known, near)
+
+
+def slopes(X: Array, known: Mask) -> Array:
+    """How steep the picture is around each pixel, down and across, (H, W, 2); in the gaps as it is at their border."""
+    from scipy.ndimage import gaussian_filter
+
+    def averaged(A: Array) -> Array:
+        return np.asarray(gaussian_filter(A, BLUR, mode="nearest"))
+
+    steep = []
+    for mode in range(2):
+        pair = np.delete(known, 0, mode) & np.delete(known, -1, mode)
+        steps = np.where(pair, np.abs(np.diff(X, axis=mode)).mean(axis=2), 0.0)
+        end = [(0, 1) if n == mode else (0, 0) for n in range(2)]
+        total, count = averaged(np.pad(steps, end)), averaged(np.pad(pair.astype(float), end))
+        steep.append(np.divide(total, count, out=np.zeros_like(total), where=count > 1e-3))
+    return continued(np.stack(steep, axis=-1), known, "flat")
 
 
 def depth(known: Mask) -> float:
@@ -77,9 +98,12 @@ def whole_patches(known: Mask) -> Mask:
     return np.asarray(binary_erosion(known, np.ones((2 * RADIUS + 1,) * 2)))
 
 
-def _fit(X: Array, known: Mask, rough: Array | None, rounds: int, rng: np.random.Generator) -> Array | None:
-    """The centres (H, W, 2) of the nearest patches of all patches with a missing pixel, itself elsewhere; fills X in
-    place. `rough` are those in the picture of half the size. None if there is no patch to take.
+def _fit(
+    X: Array, known: Mask, colours: int, rough: Array | None, rounds: int, rng: np.random.Generator
+) -> Array | None:
+    """The centres (H, W, 2) of the nearest patches of all patches with a missing pixel, itself elsewhere; fills the
+    first channels of X in place, its colours: their means and slopes, which follow, only guide. `rough` are the centres
+    in the picture of half the size. None if there is no patch to take.
     """
     from scipy.ndimage import binary_dilation, distance_transform_edt
 
@@ -101,11 +125,11 @@ def _fit(X: Array, known: Mask, rough: Array | None, rounds: int, rng: np.random
     trust = TRUST ** -np.asarray(distance_transform_edt(~known), dtype=float)
     far = np.full(known.shape, np.inf)
     if rough is None:  # patches without detail would look for others without
-        C, some = X.shape[2] // 2, tuple(sources[rng.integers(len(sources), size=len(holes))].T)
-        X[(*holes.T, slice(C))] += X[some][:, :C] - X[some][:, C:] / GUIDE
+        some = tuple(sources[rng.integers(len(sources), size=len(holes))].T)
+        X[(*holes.T, slice(colours))] += X[some][:, :colours] - X[some][:, colours : 2 * colours] / GUIDE
     else:  # the texture of this size, not the smooth answer, is what patches are compared with
         far[touched] = 0.0
-        _vote(X, holes, near, far, trust, 1.0)
+        _vote(X, holes, colours, near, far, trust, 1.0)
     steps = int(np.log2(max(known.shape))) + 1
     for k in range(rounds):
         far[touched] = 1e300  # X has changed since
@@ -113,18 +137,18 @@ def _fit(X: Array, known: Mask, rough: Array | None, rounds: int, rng: np.random
             order = at if (k + sweep) % 2 == 0 else at[::-1].copy()
             match(X, order, whole, near, far, RADIUS, rng.uniform(-1, 1, (len(at), steps, 2)))
         width = max(float(np.quantile(far[touched], 0.75)) / WIDTH, FINEST * (np.ptp(X[known]) / 255) ** 2, 1e-300)
-        _vote(X, holes, near, far, trust, width)
+        _vote(X, holes, colours, near, far, trust, width)
     return near
 
 
-def _vote(X: Array, holes: Array, near: Array, far: Array, trust: Array, width: float) -> None:
-    """`vote`, but for the guide: the second half of the channels of X stays as it is."""
+def _vote(X: Array, holes: Array, colours: int, near: Array, far: Array, trust: Array, width: float) -> None:
+    """`vote`, but for what guides: the channels of X after the colours stay as they are."""
     from tensorfill.methods.image._patchmatch_kernels import vote
 
-    at, C = tuple(holes.T), X.shape[2] // 2
-    guide = X[at][:, C:]
+    at = tuple(holes.T)
+    guide = X[at][:, colours:]
     vote(X, holes, near, far, trust, RADIUS, width)
-    X[(*at, slice(C, None))] = guide
+    X[(*at, slice(colours, None))] = guide
 
 
 def seamless(X: Array, known: Mask, near: Array) -> Array:
