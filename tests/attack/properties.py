@@ -43,50 +43,54 @@ def _by_records(rows: pd.DataFrame) -> pd.Series:
     return pd.Series(found, index=pd.MultiIndex.from_frame(rows[["row", "column"]].astype(str)))
 
 
-def shuffled_rows(frame: pd.DataFrame, rng: np.random.Generator) -> tuple[Any, Any]:
-    return _estimate(frame), _estimate(frame.iloc[rng.permutation(len(frame))])
+def shuffled_rows(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return _estimate(frame.iloc[rng.permutation(len(frame))])
 
 
-def shuffled_columns(frame: pd.DataFrame, rng: np.random.Generator) -> tuple[Any, Any]:
-    return _estimate(frame), _estimate(frame.iloc[:, rng.permutation(frame.shape[1])])
+def shuffled_columns(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return _estimate(frame.iloc[:, rng.permutation(frame.shape[1])])
 
 
-def weights_of_one(frame: pd.DataFrame, rng: np.random.Generator) -> tuple[Any, Any]:
-    return _estimate(frame), _estimate(frame, weights=np.ones(frame.shape))
+def weights_of_one(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    return _estimate(frame, weights=np.ones(frame.shape))
 
 
-def other_names(frame: pd.DataFrame, rng: np.random.Generator) -> tuple[Any, Any]:
+def other_names(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     other = frame.set_axis(names(len(frame), rng)).set_axis(names(frame.shape[1], rng), axis=1)
-    return _estimate(frame), _estimate(other).set_axis(frame.index).set_axis(frame.columns, axis=1)
+    return _estimate(other).set_axis(frame.index).set_axis(frame.columns, axis=1)
 
 
-def shuffled_records(frame: pd.DataFrame, rng: np.random.Generator) -> tuple[Any, Any]:
+def shuffled_records(frame: pd.DataFrame, rng: np.random.Generator) -> pd.Series:
     rows = _records(frame)
-    return _by_records(rows), _by_records(rows.iloc[rng.permutation(len(rows))])
+    return _by_records(rows.iloc[rng.permutation(len(rows))])
 
 
-def categories(frame: pd.DataFrame, rng: np.random.Generator) -> tuple[Any, Any]:
+def categories(frame: pd.DataFrame, rng: np.random.Generator) -> pd.Series:
     rows = _records(frame)
-    kinds = pd.Categorical(rows["row"], categories=rng.permutation(frame.index))
-    return _by_records(rows), _by_records(rows.assign(row=kinds))
+    return _by_records(rows.assign(row=pd.Categorical(rows["row"], categories=rng.permutation(frame.index))))
 
 
 def _estimate(frame: pd.DataFrame, **given: Any) -> pd.DataFrame:
     return tfl.complete(frame, **given).estimate
 
 
-CHANGES = (shuffled_rows, shuffled_columns, weights_of_one, other_names, shuffled_records, categories)
+WIDE = (shuffled_rows, shuffled_columns, weights_of_one, other_names)
+LONG = (shuffled_records, categories)
 
 
-def compare(seed: int) -> None:
-    """Complete a table as it is and changed; Wrong if the answers differ."""
-    change = CHANGES[(seed // 4) % len(CHANGES)]
+def compare(seed: int, *, every: bool = False) -> None:
+    """Complete a table as it is and changed, in one way or in every way; Wrong if the answers differ."""
     frame, rng = table(seed)
-    a, b = change(frame, rng)
-    b = b.reindex(a.index) if b.ndim == 1 else b.loc[a.index, a.columns]
-    off = np.abs(a.to_numpy() - b.to_numpy()).max() / np.nanstd(frame.to_numpy())
-    if not off < SAME:
-        raise Wrong(f"{change.__name__} of table {seed} changed the answer by {off:.2g} standard deviations")
+    for changes in (WIDE, LONG):
+        turn = [change for k, change in enumerate(WIDE + LONG) if every or k == (seed // 4) % len(WIDE + LONG)]
+        chosen = [change for change in turn if change in changes]
+        a = None if not chosen else _estimate(frame) if changes is WIDE else _by_records(_records(frame))
+        for change in chosen:
+            b = change(frame, rng)
+            b = b.reindex(a.index) if b.ndim == 1 else b.loc[a.index, a.columns]
+            off = np.abs(a.to_numpy() - b.to_numpy()).max() / np.nanstd(frame.to_numpy())
+            if not off < SAME:
+                raise Wrong(f"{change.__name__} of table {seed} changed the answer by {off:.2g} standard deviations")
 
 
 class Cases:

@@ -11,13 +11,13 @@ from tensorfill.data.labels import with_positions
 from tensorfill.io.observe import observe
 from tensorfill.transforms.order import CanonicalOrder
 
-TABLES, AT_ONCE = 200, 20
+TABLES, AT_ONCE = 32, 4  # each changed in six ways
 
 
 @pytest.mark.parametrize("first", range(0, TABLES, AT_ONCE))
 def test_what_has_no_order_changes_nothing(first):
     for seed in range(first, first + AT_ONCE):
-        compare(seed)
+        compare(seed, every=True)
 
 
 def test_names_have_no_neighbours_and_no_period():

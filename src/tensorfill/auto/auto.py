@@ -57,7 +57,8 @@ class Auto(AutoSettings):
         if self._needs_blocks(obs):
             done = resolved.fit_blocks(in_memory(obs, Draw.asked(run.seed, self.held_out)), run)
         else:
-            done = resolved._fit(relative_weights(obs), compute_facts(obs), run)
+            weighted = relative_weights(obs)
+            done = resolved._fit(weighted, compute_facts(weighted), run)
         return replace(done, observations=obs)
 
     def fit_blocks(self, parts: Partitions, run: Run) -> Completion:
