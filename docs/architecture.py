@@ -18,7 +18,7 @@ DRAWING = DOCS / "architecture.svg"
 BASE = ("methods/base", {"base", "checks"})  # what a method is; transforms wrap it, and other methods build on both
 LEFT_OUT = {"__init__", "__main__", "_command"}  # gather the others, or come before them
 LAZY = {("result", "show")}  # a Completion that draws itself
-WIDTH, HEIGHT, BOX, TALL = 520, 60, 112, 32
+WIDTH, HEIGHT, BOX, TALL = 600, 60, 112, 32
 
 Edge = tuple[str, str]
 

@@ -262,6 +262,20 @@ def chosen(part: Callable[[Sequence[choose_lines.Line]], tuple[Line, Sequence[Li
     return [head, *body]
 
 
+def networks() -> list[Line]:
+    """Errors where the networks of PyPOTS were run, and below them the median of the seconds."""
+    who = ("auto", "saits", "brits", "iterative", "knn", "linear")
+    lines = [line for line in choose_lines.arrange(rows("choose")) if {"saits", "brits"} <= set(line.errors)]
+    out: list[Line] = [["set", "gaps", *who]]
+    for line in lines:
+        out.append([line.name, line.gaps, *(f"{line.errors[w]:.3f}" if w in line.errors else "–" for w in who)])
+    ratios = [choose_lines.geometric(line.errors[w] / line.errors["auto"] for line in lines) for w in who]
+    out.append(["over `auto`", "geometric mean", *(f"{r:.2f}" for r in ratios)])
+    taken = [median(line.seconds[w] for line in lines if w in line.seconds) for w in who]
+    out.append(["seconds", "median", *(f"{t:.1f}" if t >= 0.05 else "< 0.1" for t in taken)])
+    return out
+
+
 def who_else() -> list[Line]:
     """Everyone's record on the reported half, where every candidate was run alone."""
     return chosen(lambda lines: choose_report.standings([line for line in lines if line.half == REPORTED]))
@@ -285,6 +299,7 @@ TABLES: dict[str, Callable[[], list[Line]]] = {
     "distances": from_print,
     "observed": observed,
     "cubes": many_bands,
+    "networks": networks,
 }
 
 

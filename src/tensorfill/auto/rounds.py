@@ -114,7 +114,7 @@ def _families(contest: Contest) -> list[Family]:
     able = portfolio.sort([m for m in methods if m.name not in refused], facts)
     needless = [m for m in able if given.candidates is None and not portfolio.needs(m, facts)]
     if len(needless) < len(able):
-        contest.left_out |= {m.name: (m.name, "similar data never needed it") for m in needless}
+        contest.left_out |= {m.name: (m.name, "it never helped on similar data") for m in needless}
         able = [m for m in able if m not in needless]
     families = []
     for k, method in enumerate(able):

@@ -53,7 +53,7 @@ class SmoothComponents(Method):
     def suits(self, facts: Facts) -> str | None:
         if facts.size > DENSE_LIMIT // 4:
             return "the tensor is too large to hold every entry several times"
-        return None if any(True for _ in planes(facts)) else "there are no two smooth modes with many bands beside them"
+        return None if any(True for _ in planes(facts)) else "it needs two smooth modes and many bands"
 
     def variants(self, facts: Facts) -> Variants:
         best, least = None, np.inf

@@ -66,7 +66,7 @@ LAST = 4  # the last fit, to all entries, goes on for a quarter of the iteration
 @METHODS.register("low-rank")
 @dataclass(frozen=True)
 class LowRank(Method):
-    """A CP model with ridge, and quadratic variation along smooth modes; stopped when entries set aside say so.
+    """A CP model with ridge, and quadratic variation along smooth modes; stopped early by validation entries.
 
     Parameters
     ----------

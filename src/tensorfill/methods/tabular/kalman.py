@@ -51,7 +51,7 @@ class Kalman(AlongMode):
     steps: bool = False
 
     def suits(self, facts: Facts) -> str | None:
-        return super().suits(facts) or (None if _lines(facts) else f"it is no set of 2 to {MOST_SERIES} series")
+        return super().suits(facts) or (None if _lines(facts) else f"not 2 to {MOST_SERIES} series")
 
     def variants(self, facts: Facts) -> Variants:
         for n in sorted(_lines(facts), key=lambda n: facts.modes[n].rough):

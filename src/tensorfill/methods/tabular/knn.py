@@ -40,7 +40,7 @@ class KNN(TableMethod):
         check_whole(self, 1, "nearest")
 
     def suits(self, facts: Facts) -> str | None:
-        return None if _tables(facts) else f"it is no table of {FEWEST_ROWS} to {MOST_ROWS} rows"
+        return None if _tables(facts) else f"not a table of {FEWEST_ROWS} to {MOST_ROWS} rows"
 
     def variants(self, facts: Facts) -> Variants:
         best, least = self, np.inf

@@ -29,7 +29,7 @@ SWEEPS = 12  # of the multiplied means; they hardly move after ten
 @METHODS.register("means")
 @dataclass(frozen=True)
 class Means(Method):
-    """Main effects, backfitted: those of few entries are drawn to the overall mean.
+    """Main effects, backfitted: those of few entries are shrunk to the overall mean.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ Base = Callable[[Observations, Array, Array], Array]
 @METHODS.register("smoother")
 @dataclass(frozen=True)
 class Smoother(AlongMode):
-    """What the per-mode means leave, as series that wander, return to zero, and are seen through noise.
+    """A local level with noise for each series (Kalman smoother), of what the per-mode means leave.
 
     Parameters
     ----------

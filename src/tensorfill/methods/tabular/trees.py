@@ -45,7 +45,7 @@ class Trees(TableMethod):
     def suits(self, facts: Facts) -> str | None:
         if not facts.dense:
             return "the tensor is too large to hold every entry"
-        return None if _tables(facts) else f"it is no table of 2 to {MOST_COLUMNS} columns and more rows than that"
+        return None if _tables(facts) else f"not a table of 2 to {MOST_COLUMNS} columns and more rows than that"
 
     def variants(self, facts: Facts) -> Variants:
         best, least = self, np.inf
