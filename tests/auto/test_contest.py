@@ -1,5 +1,6 @@
 """The contest: fair, honest about its error, the same by seed; the blend; the leaderboard."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -91,6 +92,9 @@ def test_the_leaderboard_says_everything():
     took_part = [row for row in done.tried if np.isfinite(row.error)]
     assert len(took_part) >= 4
     assert all(row.note for row in done.tried if not np.isfinite(row.error))
+    early = [row for row in done.tried if row.note.startswith("dropped: no weight")]
+    assert early
+    assert all(re.search(r"the leader on the same entries: [\d.e-]+\)$", row.note) for row in early)
     assert done.settings["candidate"]
     assert "bayes" in str(names)
     assert done.facts.observed == done.observations.nnz

@@ -190,15 +190,19 @@ def _inside(answer: Answer, facts: Facts) -> Answer:
 def leaderboard(contest: Contest, decision: Decision | None) -> tuple[LeaderboardRow, ...]:
     """Everything that was tried: what ran on all folds, best first; what did not; what was left out, and why."""
     rows, nan = [], float("nan")
-    ran = [e for e in contest.trials if e.parts]
-    for trial in sorted(ran, key=lambda e: (not contest.whole(e), contest.loss(e))):
-        chose = np.flatnonzero(contest.selection[: len(trial.predictions)])
+    ran = sorted((e for e in contest.trials if e.parts), key=lambda e: (not contest.whole(e), contest.loss(e)))
+    for trial in ran:
+        k = len(trial.predictions)
+        chose = np.flatnonzero(contest.selection[:k])
         squares = _squares(contest, trial.predictions)[chose]
         error = float(np.sqrt(squares.mean()))
         chance = standard_error(squares, contest.gaps[chose]) / (2 * error) if error > 0 else 0.0
         weight = 0.0 if decision is None else decision.weight_of(trial, contest)
-        row = (trial.method.label, error, chance, trial.seconds, weight, trial.note, trial.family)
-        rows.append(LeaderboardRow(*row))
+        note = trial.note
+        if note and k < len(ran[0].predictions):  # its error is of fewer entries: what the first has there
+            same = np.sqrt(_squares(contest, ran[0].predictions[:k])[chose].mean())
+            note = f"{note} (the leader on the same entries: {same:.3g})"
+        rows.append(LeaderboardRow(trial.method.label, error, chance, trial.seconds, weight, note, trial.family))
     for trial in (e for e in contest.trials if not e.parts):
         rows.append(LeaderboardRow(trial.method.label, nan, nan, trial.seconds, 0.0, trial.note, trial.family))
     left_out = ((label, *rest) for label, rest in contest.left_out.items())

@@ -247,8 +247,8 @@ def _tried(done: Completion) -> list[str]:
         html.p(
             "Every method was fitted without some of the known entries and then had to predict them. Best first: half "
             "by the error in the unit of the data, half by the error in standard deviations of each slice. A method "
-            "that was dropped early was tested on fewer entries: compare it only with others that were dropped. Last, "
-            "the members of the answer were fitted to all known entries.",
+            "that was dropped early was tested on fewer entries: compare it with what the leader had on these. In the "
+            "end the members of the answer were fitted to all known entries.",
             "soft",
         ),
         f'<div class="scroll"><table>{head}{rows}</table></div>',
