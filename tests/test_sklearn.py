@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from problems import make_problem
 
-import tensorfill as tfl
 from tensorfill.data import samples
 
 pytest.importorskip("sklearn")
@@ -140,12 +139,14 @@ def test_score_of_the_feature_means_is_zero_and_hidden_entries_are_not_seen(matr
     assert not seen[0].all(axis=1).any()
 
 
-def test_grid_search_over_prior_rank_and_smoothness(matrix):
-    grid = {"prior": ["normal", tfl.Normal(sigma=0.1)], "rank": [1, 2], "smooth": [{}, {1: 0.3}]}
-    search = GridSearchCV(TensorImputer(max_iter=6, ridge=1e-3), grid, cv=2, error_score="raise").fit(matrix[1][:30])
+def test_grid_search_over_rank_and_smoothness(matrix):
+    grid = {"rank": [1, 2], "smooth": [{}, {1: 0.3}]}
+    search = GridSearchCV(TensorImputer(prior="normal", max_iter=6, ridge=1e-3), grid, cv=2, error_score="raise").fit(
+        matrix[1][:30]
+    )
     assert search.best_params_["rank"] == 2
     assert search.best_score_ > 0.9
-    assert len(set(search.cv_results_["mean_test_score"])) >= 7  # at rank 1 smoothness may change nothing
+    assert len(set(search.cv_results_["mean_test_score"])) >= 3  # at rank 1 smoothness may change nothing
 
 
 def test_one_number_for_smooth_serves_all_modes_but_the_first(matrix):

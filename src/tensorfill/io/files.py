@@ -107,9 +107,7 @@ def read_list(path: str | Path, like: Loaded) -> Loaded:
         return load(path, Request(dims=dim_names(like), listing=len(like.shape)), None)
 
 
-def read_mask(
-    path: str | Path, shape: Sequence[int], *, variable: str | None = None, format: str | None = None
-) -> NDArray[np.bool_]:
+def read_mask(path: str | Path, shape: Sequence[int]) -> NDArray[np.bool_]:
     """A mask from a picture or an array, True = observed: where it is not zero (nor NaN).
 
     Of a picture in more than two greys (soft edges) only the brightest is observed, and a FileWarning says so.
@@ -119,7 +117,7 @@ def read_mask(
     """
     full = tuple(int(n) for n in shape)
     with file_errors(path, "read mask"):
-        loaded = load(path, Request(variable=variable), format)
+        loaded = load(path, Request(), None)
         values = _dense_mask(loaded, full)
         if loaded.format == "jpeg" and not np.isin(values, (0, 255)).all():
             msg = "JPEG blurs the edges of a mask; save it as PNG."

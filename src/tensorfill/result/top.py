@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 
 from tensorfill.blocks import Sample
 from tensorfill.blocks.known import within
@@ -136,8 +135,10 @@ def _estimates(done: Completion, n: int, rows: Array) -> Array:
     return units.level[i, None] + units.scale[i, None] * X
 
 
-def _find_known(done: Completion, n: int, rows: Array) -> csr_array:
+def _find_known(done: Completion, n: int, rows: Array) -> Any:
     """What is known along mode n in these rows (rows, N - 1): a sparse matrix (rows, I_n)."""
+    from scipy.sparse import csr_array
+
     obs = done.observations
     different, which = np.unique(rows, axis=0, return_inverse=True)
     if isinstance(obs, Sample):
