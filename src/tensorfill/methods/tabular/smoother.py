@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solveh_banded
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.holdout import split_like_gaps
@@ -168,6 +167,8 @@ def wander(T: Array, known: Array, noise: float | Array, back: float | Array, ap
     bands[1, :, :-1] += tie
     bands[1, :, 1:] += tie
     flat = bands.reshape(2, -1), (weight * T).ravel()
+    from scipy.linalg import solveh_banded  # where it is used, so that help stays quick
+
     solved: Array = solveh_banded(*flat, overwrite_ab=True, overwrite_b=True, check_finite=False)
     return solved.reshape(T.shape)
 
