@@ -69,11 +69,12 @@ def two_modes(X: Array, terms: Terms, threads: int = 1) -> tuple[float, Array]:
     pictures = moved.reshape(X.size // max(H * W * C, 1), H, W, C)
     G = np.empty_like(pictures)
     M = np.empty((0, 0), dtype=X.dtype) if terms.matrix is None else terms.matrix
+    back = np.ascontiguousarray(M.T)
     corner, weight = X.dtype.type(terms.corner), X.dtype.type(terms.weight)
 
     def slab(task: tuple[int, int]) -> float:
         b, start = task
-        return isotropic_slab(pictures[b], M, corner, weight, start, min(start + ROWS_PER_TASK, H), G[b])
+        return isotropic_slab(pictures[b], M, back, corner, weight, start, min(start + ROWS_PER_TASK, H), G[b])
 
     tasks = [(b, start) for b in range(len(pictures)) for start in range(0, H, ROWS_PER_TASK)]
     values = map(slab, tasks) if threads <= 1 else _pool(threads, os.getpid()).map(slab, tasks)

@@ -135,11 +135,12 @@ def _store_row(g: Array, M: Array, plane: Array, out: Array) -> None:
 
 
 @_vectorised()
-def isotropic_slab(X: Array, M: Array, corner: Any, weight: Any, start: int, stop: int, G: Array) -> float:
+def isotropic_slab(X: Array, M: Array, back: Array, corner: Any, weight: Any, start: int, stop: int, G: Array) -> float:
     """Smoothed isotropic TV of rows start..stop of a picture X (H, W, C); weight * its gradient into G[start:stop].
 
-    M: (K, C) applied to the colours first, or (0, 0) for none; corner and weight: scalars of X's dtype. Rows are taken
-    apart into channels, so that the inner loops are contiguous and run in vector lanes.
+    M: (K, C) applied to the colours first, or (0, 0) for none; back (C, K): M transposed, contiguous; corner and
+    weight: scalars of X's dtype. Rows are taken apart into channels, so that the inner loops are contiguous and run in
+    vector lanes.
     """
     H, W, C = X.shape
     K = M.shape[0] if M.shape[0] > 0 else C
@@ -147,7 +148,7 @@ def isotropic_slab(X: Array, M: Array, corner: Any, weight: Any, start: int, sto
     here, below = np.empty((K, W + 1), X.dtype), np.empty((K, W + 1), X.dtype)
     above, down = np.zeros((K, W), X.dtype), np.empty((K, W), X.dtype)
     right = np.zeros((K, W + 1), X.dtype)
-    g, back = np.empty((K, W), X.dtype), np.ascontiguousarray(M.T)
+    g = np.empty((K, W), X.dtype)
     _load_row(X[start], M, planes, here)
     if start > 0:  # what flows in from the row above, which belongs to another slab
         _load_row(X[start - 1], M, planes, below)

@@ -100,9 +100,11 @@ def match(
     _, H, W = guide.shape
     K = out.shape[2]
     distance, line = np.empty((len(columns), K), np.float32), np.empty(W, np.float32)
+    met = np.empty(len(columns), np.int64)
     for a in range(len(rows)):
-        y, met = rows[a], np.zeros(len(columns), np.int64)
-        frame = y // height
+        y, frame = rows[a], rows[a] // height
+        for b in range(len(columns)):
+            met[b] = 0
         for n in range(len(places)):
             away, steps = reach if n == 0 else 0, (places[n, 2], places[n, 3])
             for other in range(max(0, frame - away), min(H // height, frame + away + 1)):
