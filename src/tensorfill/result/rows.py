@@ -7,7 +7,7 @@ whichever that is), and trees on every column. They are mixed as comes nearest t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.io.newrows import observe_rows
+from tensorfill.models.forest import Forest, evidence
 from tensorfill.result.answer import Filled
 from tensorfill.result.intervals import ends
 from tensorfill.result.record import History
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 300  # of which the covariance is taken whole; of more, that of the leading components
 COMPONENTS = 50
-SHRINK = 0.02  # of the correlations of the completed table towards none
-TREES, LEAF = 60, 3
+TREES = 50
 TREE_COLUMNS, TREE_ROWS, FEWEST_ROWS = 60, 20_000, 40  # tables on which trees are grown
+BLOCK = 2**22  # numbers in the matrices of one block of rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +42,13 @@ class RowModel:
     table : (n, p), completed
     known : (n, p), True = observed
     estimate : (n, p), by the run, everywhere
+    grown : {column: its trees}, of the columns that were asked for so far
     """
 
     table: Array
     known: NDArray[np.bool_]
     estimate: Array
+    grown: dict[int, Forest] = field(default_factory=dict)
 
     @classmethod
     def of(cls, done: Completion) -> RowModel:
@@ -63,7 +66,7 @@ class RowModel:
         if not some.any():
             return out
         Z = np.where(self.used, (out[some] - self.level) / self.scale, np.nan)
-        filled = np.array([self.normal.fill(z) for z in Z])
+        filled = self.normal.fill(Z)
         if self.tree_weight > 0:
             filled += self.tree_weight * (self._by_trees(filled, np.flatnonzero(gaps.any(axis=0))) - filled)
         spread = np.where(self.constant, 0.0, self.scale)
@@ -103,46 +106,46 @@ class RowModel:
         return Normal.of(Z, lost)
 
     @cached_property
-    def trees(self) -> dict[int, Any]:
-        """A forest for every column that has enough known values, on all others."""
-        from sklearn.ensemble import ExtraTreesRegressor
+    def rows(self) -> tuple[Array, Array]:
+        """The standardised rows (n, p) of the table with its gaps, and filled as new ones are before any tree."""
+        Z = np.where(self.known & self.used, (self.table - self.level) / self.scale, np.nan)
+        return Z, self.normal.fill(Z)
 
+    @cached_property
+    def others(self) -> dict[int, Array]:
+        """{column that trees predict: the columns that they know}."""
         columns = np.flatnonzero(~self.constant)
-        rows = len(self.table)
-        if len(columns) > TREE_COLUMNS or len(columns) < 2 or not FEWEST_ROWS <= rows <= TREE_ROWS:
+        if len(columns) > TREE_COLUMNS or len(columns) < 2 or not FEWEST_ROWS <= len(self.table) <= TREE_ROWS:
             return {}
-        Z = (self.table - self.level) / self.scale
-        grown = {}
-        for n in columns:
-            here = self.known[:, n]
-            if np.count_nonzero(here) >= FEWEST_ROWS:
-                how = {"min_samples_leaf": LEAF, "max_features": 0.5, "random_state": 0}
-                forest = ExtraTreesRegressor(TREES, n_jobs=1, **how)  # threads add up in the order in which they end
-                others = columns[columns != n]
-                grown[int(n)] = (others, forest.fit(Z[np.ix_(here, others)], Z[here, n]))
-        return grown
+        enough = self.known[:, columns].sum(axis=0) >= FEWEST_ROWS
+        from_ = evidence(self.known[:, columns])
+        return {int(n): columns[at] for n, at, some in zip(columns, from_, enough, strict=True) if some}
+
+    def _forest(self, n: int) -> Forest:
+        """The trees of a column, grown when they are first asked for."""
+        if n not in self.grown:
+            (Z, filled), here = self.rows, self.known[:, n]
+            self.grown[n] = Forest.grow(filled[np.ix_(here, self.others[n])], Z[here, n], TREES, n)
+        return self.grown[n]
 
     @cached_property
     def tree_weight(self) -> float:
         """The share of the trees that comes nearest to the run's own answers in the gaps of its table, 0 to 1."""
-        rows = np.flatnonzero((~self.known & self.used).any(axis=1))[:200]
-        if not len(rows) or not self.trees:
+        at = np.flatnonzero((~self.known & self.used).any(axis=1))[:200]
+        if not len(at) or not self.others:
             return 0.0
-        gaps = (~self.known & self.used)[rows]
-        Z = np.where(self.known & self.used, (self.table - self.level) / self.scale, np.nan)[rows]
-        first = np.array([self.normal.fill(z) for z in Z])
+        gaps, first = (~self.known & self.used)[at], self.rows[1][at]
         second = self._by_trees(first, np.flatnonzero(gaps.any(axis=0)))
-        target = ((self.estimate - self.level) / self.scale)[rows]
+        target = ((self.estimate - self.level) / self.scale)[at]
         ahead, wanted = (second - first)[gaps], (target - first)[gaps]
         return float(np.clip((ahead @ wanted) / max(float(ahead @ ahead), 1e-300), 0.0, 1.0))
 
     def _by_trees(self, filled: Array, columns: Array) -> Array:
         """Standardised rows (k, p) without gaps, the columns of these numbers predicted from the others."""
         out = filled.copy()
-        for n in columns:
-            if int(n) in self.trees:
-                others, forest = self.trees[int(n)]
-                out[:, n] = forest.predict(filled[:, others])
+        for n in columns.tolist():
+            if n in self.others:
+                out[:, n] = self._forest(n).predict(filled[:, self.others[n]])
         return out
 
 
@@ -186,7 +189,9 @@ class Normal:
     def of(cls, Z: Array, lost: Array) -> Normal:
         """From standardised rows (n, p); `lost` (p,) is variance that they lack."""
         if Z.shape[1] <= MOST_COLUMNS:
-            C = (1 - SHRINK) * (Z.T @ Z) / len(Z)
+            from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import
+
+            C = (1 - ledoit_wolf_shrinkage(Z)) * (Z.T @ Z) / len(Z)  # how far towards none, the table says itself
             values, vectors = np.linalg.eigh(C)
             B = vectors * np.sqrt(np.maximum(values, 0.0))
         else:
@@ -195,15 +200,16 @@ class Normal:
         rest = np.maximum(Z.var(axis=0) - (B**2).sum(axis=1), 0.0)
         return cls(B, np.maximum(rest + lost, 1e-6))
 
-    def fill(self, z: Array) -> Array:
-        """A row (p,) with NaN replaced by its mean given the rest."""
-        known = ~np.isnan(z)
-        if not known.any():
-            return np.zeros_like(z)
-        B, weight = self.B[known], 1.0 / self.noise[known]
-        H = (B.T * weight) @ B + np.eye(B.shape[1])
-        s = np.linalg.solve(H, B.T @ (weight * z[known]))
-        return np.where(known, z, self.B @ s)
+    def fill(self, Z: Array) -> Array:
+        """Rows (k, p) with NaN replaced by their means given the rest; each by itself, to the bit."""
+        known = ~np.isnan(Z)
+        weight, T, out = known / self.noise, np.where(known, Z, 0.0), np.array(Z)
+        r = self.B.shape[1]
+        for rows in np.array_split(np.arange(len(Z)), max(1, -(-self.B.size * len(Z) // BLOCK))):
+            H = (self.B.T * weight[rows, None]) @ self.B + np.eye(r)
+            s = np.linalg.solve(H, self.B.T @ (weight[rows] * T[rows])[:, :, None])
+            out[rows] = np.where(known[rows], T[rows], (self.B @ s)[:, :, 0])
+        return out
 
 
 def extend(done: Completion, new: Any) -> Completion:

@@ -13,6 +13,7 @@ from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.gaussian import expectation_maximisation
 from tensorfill.methods.tabular.table import TableMethod
+from tensorfill.models.forest import Forest, evidence
 from tensorfill.typing import Array
 
 MOST_COLUMNS = 60  # of a table: one forest is grown for each
@@ -79,39 +80,14 @@ class Trees(TableMethod):
         known = ~np.isnan(X)
         filled = expectation_maximisation(X, SHRINK, check_time)[0]
         seeds = np.random.default_rng(run.seed).integers(2**31, size=(self.rounds, X.shape[1]))
-        evidence = _evidence(known)
+        others = evidence(known)
         for turn in seeds:
             before = filled.copy()  # every column sees the others as they were: their order does not matter
             for j in np.flatnonzero(~known.all(axis=0) & known.any(axis=0)):
                 check_time()
-                others, rows = before[:, evidence[j]], known[:, j]
-                filled[~rows, j] = self._predict(others[rows], X[rows, j], others[~rows], int(turn[j]))
+                Z, rows = before[:, others[j]], known[:, j]
+                filled[~rows, j] = Forest.grow(Z[rows], X[rows, j], self.trees, int(turn[j])).predict(Z[~rows])
         return filled
-
-    def _predict(self, X: Array, y: Array, at: Array, seed: int) -> Array:
-        """The mean of trees grown on rows X (n, p) and y (n,), at the rows `at`. One by one, because a forest of
-        scikit-learn's spends a third of its time on copies of its settings.
-        """
-        import sklearn  # slow to import
-        from sklearn.tree import ExtraTreeRegressor
-
-        X, at = X.astype(np.float32), at.astype(np.float32)
-        total = np.zeros(len(at))
-        with sklearn.config_context(skip_parameter_validation=True):
-            for own in np.random.default_rng(seed).integers(2**31, size=self.trees):
-                tree = ExtraTreeRegressor(min_samples_leaf=2, max_features=1.0, random_state=int(own))
-                total += tree.fit(X, y, check_input=False).predict(at, check_input=False)
-        return total / self.trees
-
-
-def _evidence(known: Array) -> list[Array]:
-    """For each column of `known`, (k, p), the columns that are known in some row where it is not, or else all others.
-
-    What is always missing with it (the levels of one category, the answers to one sheet) explains it best where nothing
-    is to be explained, and is a guess where it is to be filled.
-    """
-    there, columns = known.T.astype(np.float64) @ ~known, np.arange(known.shape[1])
-    return [np.flatnonzero(there[:, j]) if there[:, j].any() else np.delete(columns, j) for j in columns]
 
 
 def _tables(facts: Facts) -> list[tuple[int, ...]]:
