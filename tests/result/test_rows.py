@@ -71,7 +71,7 @@ def test_it_is_as_good_as_a_run_on_all_data_and_takes_less_time(run):
     done.extend(table.iloc[200:])  # makes the model of rows
     began = time.process_time()
     more = done.extend(table.iloc[200:])
-    assert time.process_time() - began < 0.3 * full
+    assert time.process_time() - began < 0.1 * full
     assert error(more.estimate) < 1.1 * error(whole)
 
 
@@ -80,6 +80,19 @@ def test_an_answer_does_not_depend_on_the_rows_beside_it(run):
     whole = done.extend(table.iloc[200:]).completed
     one = done.extend(table.iloc[230:231]).completed
     assert one.equals(whole.loc[[230]])
+
+
+def test_columns_about_as_many_as_rows():
+    """Correlations were drawn to none by 2 % whatever the table, and what was filled counted as known: 0.61."""
+    errors = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(170, 4)) @ rng.normal(size=(4, 40)) + rng.normal(size=(170, 40))
+        gaps = rng.random(X.shape) < 0.3
+        T = np.where(gaps, np.nan, X)
+        off = tfl.complete(T[:70], method="gaussian", shrink=0.1).extend(T[70:]).completed - X[70:]
+        errors.append(np.sqrt(np.mean(off[gaps[70:]] ** 2)) / X.std())
+    assert np.mean(errors) < 0.57
 
 
 def test_arrays_of_any_number_of_modes():

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from tensorfill.io.newrows import observe_rows
 from tensorfill.models.forest import Forest, evidence
+from tensorfill.models.normal import Normal
 from tensorfill.result.answer import Filled
 from tensorfill.result.intervals import ends
 from tensorfill.result.record import History
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from tensorfill.result.completion import Completion
 
 
-MOST_COLUMNS = 300  # of which the covariance is taken whole; of more, that of the leading components
+MOST_COLUMNS = 250  # of which the covariance is taken whole; of more, that of the leading components
 COMPONENTS = 50
 TREES = 50
 TREE_COLUMNS, TREE_ROWS, FEWEST_ROWS = 60, 20_000, 40  # tables on which trees are grown
-BLOCK = 2**22  # numbers in the matrices of one block of rows
+MOST_ROWS, ROUNDS = 2000, 4  # of EM, which starts near its end
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +97,27 @@ class RowModel:
         return np.where(self.constant, 1.0, self.table.std(axis=0))
 
     @cached_property
-    def normal(self) -> Normal:
-        """The normal distribution of rows, of standardised columns; unused ones are independent of all others."""
+    def normal(self) -> Normal | Components:
+        """The distribution of standardised rows; columns that do not vary are independent of all others."""
         Z = np.where(self.used, (self.table - self.level) / self.scale, 0.0)
-        off = np.where(self.known & self.used, (self.table - self.estimate) / self.scale, 0.0)
-        count = np.maximum(self.known.sum(axis=0), 1)
-        # what is filled varies less than what it stands for: by as much as the run is off where something is known
-        lost = np.minimum((off**2).sum(axis=0) / count, 1.0) * (1 - count / len(Z))
-        return Normal.of(Z, lost)
+        if Z.shape[1] > MOST_COLUMNS:
+            off = np.where(self.known & self.used, (self.table - self.estimate) / self.scale, 0.0)
+            count = np.maximum(self.known.sum(axis=0), 1)
+            # what is filled varies less than what it stands for: by as much as the run is off where something is known
+            return Components.of(Z, np.minimum((off**2).sum(axis=0) / count, 1.0) * (1 - count / len(Z)))
+        columns, now = np.flatnonzero(~self.constant), Normal.standard(Z.shape[1])
+        if not len(columns):
+            return now
+        from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import
+
+        Z, known = Z[:, columns], self.known[:, columns]
+        some = np.linspace(0, len(Z) - 1, min(len(Z), MOST_ROWS)).astype(int)  # they tell as much as all
+        shrink = float(ledoit_wolf_shrinkage(Z))
+        start = Normal(np.zeros(len(columns)), (1 - shrink) * (Z.T @ Z) / len(Z) + shrink * np.eye(len(columns)))
+        # what is filled varies less than what it stands for, which EM knows
+        found = start.fit(np.where(known, Z, np.nan)[some], shrink, rounds=ROUNDS)
+        now.mean[columns], now.S[np.ix_(columns, columns)] = found.mean, found.S
+        return now
 
     @cached_property
     def rows(self) -> tuple[Array, Array]:
@@ -179,36 +193,26 @@ class LowRankRows(RowModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Normal:
-    """Rows z = B s + noise with s standard normal; `noise` (p,) is its variance, B (p, r)."""
+class Components:
+    """Rows z = B s + noise with s standard normal; B (p, r), `noise` (p,) is its variance."""
 
     B: Array
     noise: Array
 
     @classmethod
-    def of(cls, Z: Array, lost: Array) -> Normal:
-        """From standardised rows (n, p); `lost` (p,) is variance that they lack."""
-        if Z.shape[1] <= MOST_COLUMNS:
-            from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import
-
-            C = (1 - ledoit_wolf_shrinkage(Z)) * (Z.T @ Z) / len(Z)  # how far towards none, the table says itself
-            values, vectors = np.linalg.eigh(C)
-            B = vectors * np.sqrt(np.maximum(values, 0.0))
-        else:
-            _, s, Vt = np.linalg.svd(Z, full_matrices=False)
-            B = (Vt[:COMPONENTS].T * s[:COMPONENTS]) / np.sqrt(len(Z))
-        rest = np.maximum(Z.var(axis=0) - (B**2).sum(axis=1), 0.0)
-        return cls(B, np.maximum(rest + lost, 1e-6))
+    def of(cls, Z: Array, lost: Array) -> Components:
+        """The leading components of standardised rows (n, p); `lost` (p,) is variance that they lack."""
+        _, s, Vt = np.linalg.svd(Z, full_matrices=False)
+        B = (Vt[:COMPONENTS].T * s[:COMPONENTS]) / np.sqrt(len(Z))
+        return cls(B, np.maximum(np.maximum(Z.var(axis=0) - (B**2).sum(axis=1), 0.0) + lost, 1e-6))
 
     def fill(self, Z: Array) -> Array:
         """Rows (k, p) with NaN replaced by their means given the rest; each by itself, to the bit."""
-        known = ~np.isnan(Z)
-        weight, T, out = known / self.noise, np.where(known, Z, 0.0), np.array(Z)
-        r = self.B.shape[1]
-        for rows in np.array_split(np.arange(len(Z)), max(1, -(-self.B.size * len(Z) // BLOCK))):
-            H = (self.B.T * weight[rows, None]) @ self.B + np.eye(r)
-            s = np.linalg.solve(H, self.B.T @ (weight[rows] * T[rows])[:, :, None])
-            out[rows] = np.where(known[rows], T[rows], (self.B @ s)[:, :, 0])
+        out = np.array(Z)
+        for z, known in zip(out, ~np.isnan(Z), strict=True):
+            weighted = self.B[known].T / self.noise[known]
+            s = np.linalg.solve(weighted @ self.B[known] + np.eye(self.B.shape[1]), weighted @ z[known])
+            z[~known] = self.B[~known] @ s
         return out
 
 

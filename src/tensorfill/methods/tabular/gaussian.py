@@ -6,7 +6,6 @@ rows have an order: what a sensor shows follows from what the others and itself 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,17 +13,16 @@ import numpy as np
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import unfoldings
-from tensorfill.methods.base import METHODS, Run, Variants, unlimited
+from tensorfill.methods.base import METHODS, Run, Variants
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.tabular.table import TableMethod
+from tensorfill.models.normal import ROUNDS, Normal
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.transforms.clip import clip_to_reach
 from tensorfill.typing import Array
 
 MOST_COLUMNS = 250  # a round of EM takes time as their number cubed
-ROUNDS = 12  # of EM; the fill hardly moves after some ten
-BLOCK = 2**22  # numbers in the matrices of one block of rows
 SHRINK = (0.01, 0.1)  # of the correlations towards none; held-out entries choose
 
 
@@ -81,7 +79,8 @@ class Gaussian(TableMethod):
                 msg = f"beside of method 'gaussian' must not be a mode of the columns; got {self.beside!r}."
                 raise ValueError(msg)
             X = _with_neighbours(X, obs.shape, columns, beside)
-        return expectation_maximisation(X, self.shrink, run.deadline())[0][:, :p]
+        check_time = run.deadline()
+        return Normal.standard(X.shape[1]).fit(X, self.shrink, check_time).fill(X, check_time)[:, :p]
 
     def fit(self, obs: Observations, run: Run) -> Completion:
         done = super().fit(obs, run)
@@ -130,60 +129,3 @@ def _with_neighbours(X: Array, shape: tuple[int, ...], columns: tuple[int, ...],
         moved[tuple(edge)] = np.nan  # there is nothing before the first and after the last
         parts.append(moved.reshape(X.shape))
     return np.hstack(parts)
-
-
-def expectation_maximisation(
-    X: Array, shrink: float, check_time: Callable[[], None] = unlimited
-) -> tuple[Array, Array]:
-    """X (k, p) with NaN filled by its mean given the rest of the row, and the covariance of its columns (p, p), which
-    EM learns beside their mean.
-    """
-    known = ~np.isnan(X)
-    T = np.where(known, X, 0.0)
-    some = known.any(axis=1)
-    gaps = list(_patterns(known))
-    mean, S = np.zeros(X.shape[1]), np.eye(X.shape[1])
-    for _ in range(ROUNDS):
-        F, spread = _conditional(T, known, gaps, mean, S, check_time)
-        mean = F[some].mean(axis=0)
-        D = F[some] - mean
-        S = (D.T @ D + spread) / max(int(some.sum()), 1)
-        diagonal = np.maximum(np.diag(S), 1e-9)
-        S = (1 - shrink) * S + shrink * np.diag(diagonal)
-    return _conditional(T, known, gaps, mean, S, check_time)[0], S
-
-
-def _patterns(known: Array) -> Iterator[tuple[Array, Array]]:
-    """Rows of a mask (k, p) with equally many gaps, in blocks that fit: (rows (b,), columns of their gaps (b, m))."""
-    count = np.count_nonzero(~known, axis=1)
-    for m in np.unique(count[count > 0]):
-        rows = np.flatnonzero(count == m)
-        size = max(1, BLOCK // int(m * m))
-        for start in range(0, len(rows), size):
-            block = rows[start : start + size]
-            yield block, np.nonzero(~known[block])[1].reshape(len(block), m)
-
-
-def _conditional(
-    T: Array,
-    known: Array,
-    gaps: list[tuple[Array, Array]],
-    mean: Array,
-    S: Array,
-    check_time: Callable[[], None] = unlimited,
-) -> tuple[Array, Array]:
-    """(rows filled by their conditional means (k, p), sum over rows of the conditional covariances (p, p)).
-
-    With the inverse K of S the covariance of a row's gaps g given the rest is the inverse of K_gg: small where gaps are
-    few.
-    """
-    p = T.shape[1]
-    K = np.linalg.inv(S)
-    out, spread = np.array(T), np.zeros(p * p)
-    pull = np.where(known, T - mean, 0.0) @ K
-    for rows, g in gaps:
-        check_time()
-        C = np.linalg.inv(K[g[:, :, None], g[:, None, :]])
-        out[rows[:, None], g] = mean[g] - (C @ pull[rows[:, None], g][:, :, None])[:, :, 0]
-        spread += np.bincount((g[:, :, None] * p + g[:, None, :]).ravel(), C.ravel(), p * p)
-    return out, spread.reshape(p, p)

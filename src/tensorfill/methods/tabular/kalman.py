@@ -16,10 +16,11 @@ from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import refold_modes, unfold_modes
 from tensorfill.methods.base import METHODS, Run, Variants, unlimited
-from tensorfill.methods.tabular.gaussian import em_cost, expectation_maximisation
+from tensorfill.methods.tabular.gaussian import em_cost
 from tensorfill.methods.tabular.interpolation import AlongMode
 from tensorfill.methods.tabular.smoother import SHARE
 from tensorfill.methods.tabular.table import standardise
+from tensorfill.models.normal import Normal
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.typing import Array
@@ -106,9 +107,8 @@ def _lines(facts: Facts) -> list[int]:
 def correlations(Z: Array, steps: bool, check_time: Callable[[], None] = unlimited) -> Array:
     """Of the columns of Z (L, k), or of their steps where any is known: (k, k)."""
     moves = np.diff(Z, axis=0)
-    _, S = expectation_maximisation(
-        Z if not steps or np.isnan(moves).all() else standardise(moves)[0], SHRINK, check_time
-    )
+    X = Z if not steps or np.isnan(moves).all() else standardise(moves)[0]
+    S = Normal.standard(X.shape[1]).fit(X, SHRINK, check_time).S
     size = np.sqrt(np.diag(S))
     return S / size / size[:, None]
 

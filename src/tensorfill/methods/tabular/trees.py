@@ -11,9 +11,9 @@ from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
-from tensorfill.methods.tabular.gaussian import expectation_maximisation
 from tensorfill.methods.tabular.table import TableMethod
 from tensorfill.models.forest import Forest, evidence
+from tensorfill.models.normal import Normal
 from tensorfill.typing import Array
 
 MOST_COLUMNS = 60  # of a table: one forest is grown for each
@@ -78,7 +78,7 @@ class Trees(TableMethod):
     def fill(self, X: Array, obs: Observations, run: Run) -> Array:
         check_time = run.deadline()
         known = ~np.isnan(X)
-        filled = expectation_maximisation(X, SHRINK, check_time)[0]
+        filled = Normal.standard(X.shape[1]).fit(X, SHRINK, check_time).fill(X, check_time)
         seeds = np.random.default_rng(run.seed).integers(2**31, size=(self.rounds, X.shape[1]))
         others = evidence(known)
         for turn in seeds:
