@@ -189,3 +189,17 @@ def test_intervals_of_yes_and_no_and_of_stars_keep_to_both_ends(make, ends):
     assert (low.min(), high.max()) == ends
     assert (low <= done.full)[~mask].all()
     assert (done.full <= high)[~mask].all()
+
+
+def test_a_column_that_nothing_predicts_among_many_that_all_do():
+    """Its errors counted as outliers: a third of the truth was inside, of 90 %."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1)) + 0.1 * rng.normal(size=(300, 30))
+    X[:, 7] = rng.normal(size=300)
+    gaps = rng.random(X.shape) < 0.3
+    done = tfl.complete(np.where(gaps, np.nan, X), method="gaussian", error_bars=0.9)
+    low, high = done.bounds
+    inside = (low <= X) & (high >= X)
+    assert inside[:, 7][gaps[:, 7]].mean() > 0.8
+    assert inside[gaps].mean() > 0.85
+    assert 4 * np.median((high - low)[:, 8][gaps[:, 8]]) < np.median((high - low)[:, 7][gaps[:, 7]])

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +23,17 @@ from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Method, Run
 from tensorfill.methods.defaults import default_held_out
+from tensorfill.methods.tabular.means import proportional
 from tensorfill.models.cp import CP
-from tensorfill.models.init import initial_factors
 from tensorfill.models.unseen import distance_to_seen
-from tensorfill.numerical.positive import Gamma
-from tensorfill.problem import DataWarning, Problem
+from tensorfill.problem import DataWarning
 from tensorfill.result.answer import factors_of
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Bars, Status
 from tensorfill.typing import Array
 
 FEWEST = 100  # observed entries below which a fifth of them says nothing
+WAYS = ((False, False), (False, True), (True, False), (True, True))  # what `effects` are asked for
 WINDOW = 3  # pixels over which the activity of a field is taken
 
 
@@ -46,6 +47,16 @@ class Errors:
 
     def part(self, keep: Array) -> Errors:
         return replace(self, where=self.where[keep], size=self.size[keep])
+
+    def usual(self, size: Array, of: Callable[[Array], Any] = np.median) -> Array:
+        """The median (or mean) of sizes (k,) in each slice of the shortest mode, which has most in each: full shape."""
+        mode = int(np.argmin(self.shape))
+        slices = self.where[:, mode]
+        out = np.full(self.shape[mode], float(of(size)))
+        for n in np.unique(slices):
+            out[n] = of(size[slices == n])
+        out = np.maximum(out, max(1e-9 * float(size.mean()), np.finfo(np.float64).tiny))
+        return np.broadcast_to(out.reshape([-1 if n == mode else 1 for n in range(len(self.shape))]), self.shape)
 
 
 def complete_with_bars(obs: Observations, method: Method, run: Run, level: float) -> Completion:
@@ -96,7 +107,7 @@ def half_widths(errors: Errors, trial: Completion, level: float, seed: int) -> A
     """Of intervals that hold `level` of entries like those of `errors`: full shape."""
     count = len(errors.size)
     halves = np.random.default_rng([seed, 8]).permutation(count) % 2 == 0
-    guesses = [foretold(base, errors, trial, halves) for base in BASES]
+    guesses = [foretold(base, errors, trial, halves, *way) for base in BASES for way in WAYS]
     best = min((g for g in guesses if g is not None), key=lambda g: g.surprise)
     rank = int(np.ceil(level * (count + 1)))  # the entry to come counts as one of them
     return np.sort(best.ratios)[rank - 1] * best.scale
@@ -115,31 +126,40 @@ class Guess:
 
 
 def foretold(
-    make: Callable[[Completion], Array | None], errors: Errors, trial: Completion, halves: Array
+    make: Callable[[Completion], Array | None], errors: Errors, trial: Completion, halves: Array, *way: bool
 ) -> Guess | None:
     """The guess that `make` begins, each half of the errors foretold by the other; None where it does not apply."""
     base = make(trial)
     if base is None:
         return None
-    floor = max(1e-3 * float(errors.size.mean()), np.finfo(np.float64).tiny)
+    floor = 1e-3 * errors.usual(errors.size)
     ratios = np.empty(len(errors.size))
     surprise = np.empty(len(errors.size))
     for half in (halves, ~halves):
-        scale = effects(errors.part(half), base)[tuple(errors.where[~half].T)]
-        scale = np.maximum(scale, floor)
+        at = tuple(errors.where[~half].T)
+        scale = np.maximum(effects(errors.part(half), base, *way), floor)[at]
         ratios[~half] = errors.size[~half] / scale
         surprise[~half] = np.log(scale) + ratios[~half]
-    return Guess(np.maximum(effects(errors, base), floor), ratios, float(surprise.mean()))
+    return Guess(np.maximum(effects(errors, base, *way), floor), ratios, float(surprise.mean()))
 
 
-def effects(errors: Errors, base: Array) -> Array:
-    """The base times one number per slice of every mode, as the errors have it: full shape."""
-    relative = errors.size / base[tuple(errors.where.T)]
-    relative = np.minimum(relative, np.quantile(relative, 0.95))  # a few large errors must not speak for a slice
+def effects(errors: Errors, base: Array, apart: bool, shrunk: bool) -> Array:
+    """The base times the mean error in each slice of the shortest mode, if these are told apart, and times one number
+    per slice of every mode, shrunk to 1 as far as they may be chance, as the errors have it: full shape.
+    """
+    at = tuple(errors.where.T)
+    relative = errors.size / base[at]
+    usual = errors.usual(relative)[at]
+    # a few large errors must not speak for a slice; where all of a slice are large, it is a hard one
+    relative = usual * np.minimum(relative / usual, np.quantile(relative / usual, 0.95))
+    if apart:
+        means = errors.usual(relative, np.mean)
+        base, relative = base * means, relative / means[at]
     level = float(relative.mean()) or 1.0
+    if not shrunk:
+        return base * level
     obs = Observations.from_coo(errors.where, np.maximum(relative, 1e-3 * level), errors.shape)
-    problem = Problem(obs, rank=1, prior=Gamma(), quiet=True)
-    return base * CP(initial_factors(problem, "means", np.random.default_rng(0), noise=0.0)).full()
+    return base * CP(proportional(obs)).full()
 
 
 def _flat(trial: Completion) -> Array:

@@ -183,13 +183,13 @@ class LowRankRows(RowModel):
         return np.ones(self.table.shape[1])
 
     @cached_property
-    def normal(self) -> Normal:
+    def normal(self) -> Components:
         X = self.estimate - self.level
         _, s, Vt = np.linalg.svd(X, full_matrices=False)
         count = min(COMPONENTS, np.count_nonzero(s > 1e-8 * s[0]))
         noise = np.mean((self.table - self.estimate)[self.known] ** 2)
         B = (Vt[:count].T * s[:count]) / np.sqrt(len(X))
-        return Normal(B, np.full(len(B), max(noise, 1e-12 * X.var(), np.finfo(float).tiny)))
+        return Components(B, np.full(len(B), max(noise, 1e-12 * X.var(), np.finfo(float).tiny)))
 
 
 @dataclass(frozen=True, eq=False)
