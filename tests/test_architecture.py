@@ -117,6 +117,12 @@ def imports(path):
                 yield other, node.lineno, id(node) in functions, id(node) in typing
 
 
+def test_few_numbers_decide_by_size():
+    """Those that stand before the evidence of a contest are in one file."""
+    tree = ast.parse((SRC / "auto" / "limits.py").read_text())
+    assert len([node for node in tree.body if isinstance(node, ast.Assign)]) <= 10
+
+
 def module_graph():
     """{module: the modules that it imports}, also inside functions, but not those for annotations alone."""
     return {name: {m for m, _, _, typing in imports(path) if not typing} for name, path in MODULES.items()}

@@ -12,6 +12,7 @@ import numpy as np
 from tensorfill.auto.columns import column_errors
 from tensorfill.auto.contest import Contest, Trial, ends, standard_error
 from tensorfill.auto.ensemble import Decision, single
+from tensorfill.auto.limits import REFIT
 from tensorfill.blocks import Sample
 from tensorfill.data.facts import Facts
 from tensorfill.data.gaps import GAPS, has_clustered_gaps, slice_modes
@@ -26,8 +27,6 @@ from tensorfill.solvers.fit import ENDED_EARLY
 from tensorfill.typing import Array
 
 PATIENCE = 3.0  # seconds for a last fit after a contest on a part of large data was interrupted
-REFIT = 3.0  # budgets of the contest that draws from all of large data may take: of 400,000 ratings 40 % of the draws
-# lost .04 % of the error, 20 % of them .3 %
 MOST_WEIGHT = 10.0  # that one entry may have more, or less, than others when the error is told
 EACH = 8  # entries that tell the error, per slice, from which on they count as slices have gaps
 ENOUGH_GAPS = 20  # that tell the error, as many as their weights come to, for those elsewhere to count for nothing

@@ -9,6 +9,7 @@ from tensorfill.auto.answer import cut_short, fit_one, from_contest, nothing_mis
 from tensorfill.auto.contest import Contest
 from tensorfill.auto.data_warnings import warn
 from tensorfill.auto.ensemble import decide
+from tensorfill.auto.limits import SPARSE
 from tensorfill.auto.no_contest import without_contest
 from tensorfill.auto.rounds import run_contest
 from tensorfill.auto.sample import subset_of
@@ -24,8 +25,6 @@ from tensorfill.methods.base import METHODS, Run
 from tensorfill.methods.image.large import many_pixels, memory_of_windows
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
-
-SPARSE = 0.125  # the share of known entries below which a tensor may be fitted in blocks, which are lists of entries
 
 
 @METHODS.register("auto", at=0)

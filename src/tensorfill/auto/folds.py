@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorfill.auto.limits import FEW, HANDFUL, SMALL
 from tensorfill.data.facts import TWO_ENDS, Facts
 from tensorfill.data.gaps import kinds_at
 from tensorfill.data.holdout import gap_numbers, split_like_gaps
@@ -15,12 +16,6 @@ from tensorfill.data.units import slice_statistics
 from tensorfill.methods.defaults import default_held_out
 from tensorfill.typing import Array
 
-HANDFUL = 60  # with fewer observations, each is held out once
-# With fewer, one split leaves too much to chance. Up to 20,000 observations, three splits make answers differ less from
-# seed to seed (by 1.0 to 3.3 % of the error on five sets of `bench choose`, 1.8 to 5.4 % with one), but leave so little
-# time for trials that they are worse on others (etth by 11 %).
-FEW = 5000
-SMALL = 700  # with fewer, so do three: with six, errors of 16 small sets x 2 draws of gaps fell by 2 %
 TURNS, FOLDS = 4, 2  # folds for a handful and small data, and for few; a fit to a picture takes long
 # Folds with more effort, where data are no field. In 18 cells of nine tables with 700 numbers and more (in neither half
 # of `bench choose`) the same trials on six had .98 +- .01 of the error that they had on one or two.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar, cast
 
+from tensorfill.auto.limits import FEWEST
 from tensorfill.auto.settings import AutoSettings
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
@@ -18,8 +19,6 @@ from tensorfill.numerical.base import NumericalPrior
 from tensorfill.transforms import Standardised
 
 M = TypeVar("M", bound=Method)
-
-FEWEST = 8  # with fewer observations nothing can be held out, and the answer is the means
 
 
 def without_contest(obs: Observations, facts: Facts, given: AutoSettings) -> Method | None:

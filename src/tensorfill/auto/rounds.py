@@ -11,6 +11,7 @@ import numpy as np
 from tensorfill.auto.ahead import Task
 from tensorfill.auto.contest import ENOUGH, Contest, Trial
 from tensorfill.auto.ensemble import MEANS, heaviest
+from tensorfill.auto.limits import LONGEST_FIT
 from tensorfill.auto.portfolio import Portfolio
 from tensorfill.methods.base import Method, Variants
 from tensorfill.problem import DataWarning
@@ -18,7 +19,6 @@ from tensorfill.problem import DataWarning
 LARGEST_PART = 0.2  # of the budget: most that one trial may take on all folds
 CHEAP = 0.02  # of the budget: what costs less is tried even when the budget is spent
 SOLVED = 1e-6  # of the standard deviation of the validation entries: the contest ends at an error below
-LONGEST_FIT = 20.0  # times the budget: a method whose fit to all of large data takes longer is not tried
 
 
 @dataclass(eq=False)

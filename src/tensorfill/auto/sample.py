@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tensorfill.auto.limits import FEWEST_SLICES, PART, SIDE, SPARSE
 from tensorfill.blocks import Sample
 from tensorfill.blocks.dense_subset import dense_subset, densest_rows
 from tensorfill.data.facts import Facts
@@ -17,10 +18,7 @@ from tensorfill.methods.image.field import is_clean, large, positions
 from tensorfill.methods.image.large import busiest
 from tensorfill.typing import Array
 
-PART = 200_000  # observations: a tenth of them held out tells candidates apart that differ by a percent
 SUBSET = "dense subset"  # its name in the memo of a run
-SIDE = 96  # pixels of the window of a picture or a video
-FEWEST_SLICES = 50  # of the mode that is cut; with fewer, the part would be another kind of data
 
 
 def subset_of(obs: Sample, run: Run) -> Observations:
@@ -44,7 +42,7 @@ def take_part(obs: Observations, facts: Facts, run: Run) -> tuple[Observations, 
 
 def sample_slices(obs: Observations, facts: Facts, seed: int) -> tuple[Observations, Facts]:
     """Some slices of the longest mode, with all of their entries: a stretch where neighbours are alike, else any; of a
-    picture or a video a window with most gaps, of data too sparse for an array the densest rows of every mode. Few
+    picture or a video a window with most gaps, of sparse data the densest rows of every mode. Few
     data, fields, and those without such a mode come back whole.
 
     Single entries drawn from everything would make every row sparser than it is, and favour what needs little.
@@ -56,7 +54,7 @@ def sample_slices(obs: Observations, facts: Facts, seed: int) -> tuple[Observati
         return part, replace(facts, shape=part.shape, observed=part.nnz, modes=modes)
     if obs.nnz <= PART or len(facts.smooth) > 1:
         return obs, facts
-    if not facts.dense:
+    if facts.share < SPARSE and not facts.ordered:
         return _densest(obs, facts)
     units = facts.units
     mode = max((n for n in range(obs.ndim) if n != units), key=lambda n: obs.shape[n])
