@@ -23,7 +23,7 @@ from tensorfill.data.facts import TWO_ENDS, Facts
 from tensorfill.data.gaps import GAPS
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
-from tensorfill.methods.base import Method, OutOfTime, Run, Unsuited
+from tensorfill.methods.base import UP, Method, OutOfTime, Run, Unsuited
 from tensorfill.methods.defaults import prior_for
 from tensorfill.models.init import start_at_means
 from tensorfill.result.completion import Completion
@@ -177,7 +177,7 @@ class Contest:
             checkpoint=None,
             resume=False,
             max_iter=self.run.max_iter if self.part is self.obs else None,
-            seconds=self._seconds(),
+            seconds=self.seconds_left(),
             facts=self.part_facts,
             memo=fold.memo,
         )
@@ -190,18 +190,14 @@ class Contest:
         """For trials: half of the time limit is theirs. None without one."""
         if self.run.seconds is None:
             return None
-        return max(TRIALS * self.run.seconds - (time.monotonic() - self.began), 0.0)
+        return max(TRIALS * self.run.seconds - (time.monotonic() - self.began), UP)
 
     def has_time(self, cost: float) -> bool:
         """Is there time for fits that cost so much? Where there is a limit the clock decides, not the costs, which are
         told for one machine. The first candidate always has.
         """
         left = self.seconds_left()
-        return left is None or not self.trials or (left > 0 and self.pace * cost <= left)
-
-    def _seconds(self) -> float | None:
-        left = self.seconds_left()
-        return None if left is None else max(left, 1e-9)
+        return left is None or not self.trials or (left > UP and self.pace * cost <= left)
 
     def clip(self, x: Array) -> Array:
         """Predictions kept inside what the data can be."""

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import cast
 
 from tensorfill.auto.limits import FEWEST
 from tensorfill.auto.settings import AutoSettings
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import METHODS, Method
-from tensorfill.methods.bayes import Bayes
 from tensorfill.methods.defaults import default_rank, prior_for
 from tensorfill.methods.image.field import Field
 from tensorfill.methods.lowrank.low_rank import LowRank
 from tensorfill.methods.tabular.means import Means
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.transforms import Standardised
-
-M = TypeVar("M", bound=Method)
 
 
 def without_contest(obs: Observations, facts: Facts, given: AutoSettings) -> Method | None:
@@ -27,15 +24,11 @@ def without_contest(obs: Observations, facts: Facts, given: AutoSettings) -> Met
         return Means()
     if given.held_out != 0 and obs.nnz >= FEWEST:
         return None
-    field = _allowed(given, Field, facts)
-    return field.whole(facts) if field else _of_a_table(obs, facts, given)
-
-
-def _of_a_table(obs: Observations, facts: Facts, given: AutoSettings) -> Method:
-    """The posterior, or the low-rank model that was asked for."""
-    bayes = _allowed(given, Bayes, facts)
-    if not given.asks_for_model and bayes is not None:
-        return bayes
+    able = {method.name: method for method in given.competitors(facts)[0]}
+    if "field" in able:
+        return cast("Field", able["field"]).whole(facts)
+    if "bayes" in able and not given.asks_for_model:
+        return able["bayes"]
     if given.model not in (None, "cp"):
         return next(given.make(METHODS[given.model]).variants(facts))
     rank = given.rank or default_rank(obs.nnz, obs.shape, facts.smooth[:1] if len(facts.smooth) == 1 else ())
@@ -45,9 +38,3 @@ def _of_a_table(obs: Observations, facts: Facts, given: AutoSettings) -> Method:
     scaled = not isinstance(given.prior, NumericalPrior)
     # not centred: the rank given is that of the data
     return Standardised(replace(method, as_given=True), centred=False, scaled=scaled)
-
-
-def _allowed(given: AutoSettings, cls: type[M], facts: Facts) -> M | None:
-    """The method with what was given, if it may run on such data."""
-    methods, _ = given.competitors(facts)
-    return next((method for method in methods if type(method) is cls), None)
