@@ -234,11 +234,11 @@ def test_wide_form_with_a_byte_order_mark(tmp_path):
     [
         (
             "1T00 1T01 1T02 1T05 1T06",
-            "time: 2 steps, 2024-03-01 03:00:00 and others, have no row; absent rows are not filled.",
+            "time: 2 steps, 2024-03-01 03:00:00",
         ),
         (
             "1 2 3 5 6 9 10 11",
-            "time: 3 steps, 2024-03-04 00:00:00 and others, have no row; absent rows are not filled.",
+            "time: 3 steps, 2024-03-04 00:00:00",
         ),
         ("1 2 3 4 5", None),
         ("1T00:00 1T00:15 1T00:30 1T01:10 1T01:25", None),  # not a whole number of steps: an uneven series
