@@ -55,8 +55,10 @@ def structure(facts: Facts) -> str:
     """What recorded runs are sorted by; counts, ratings and yes/no apart from other numbers."""
     if len(facts.smooth) > 1 and not facts.picture and any(facts.modes[n].seen < facts.shape[n] for n in facts.ordered):
         return "field with missing slices"
+    if facts.picture and facts.depth > 0:  # noise or none: what is around the hole says most
+        return "picture with holes"
     if is_clean(facts):
-        return "video" if not facts.picture else "picture with holes" if facts.depth > 0 else "picture"
+        return "picture" if facts.picture else "video"
     if facts.picture:
         return "picture with noise"
     if len(facts.smooth) > 1:

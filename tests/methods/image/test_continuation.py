@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
+from tensorfill.auto.portfolio import Portfolio
 from tensorfill.data.facts import compute_facts
 from tensorfill.data.gaps import depth
 from tensorfill.methods.base import Run
 from tensorfill.methods.image import diffusion
 from tensorfill.methods.image.continuation import Continuation, around
 from tensorfill.methods.image.diffusion import continued
+from tensorfill.methods.image.field import is_clean
 from tensorfill.methods.image.validate_holes import Evidence, enlarged, places, validate_holes
 from tensorfill.methods.image.validate_scratches import moved, validate_scratches
 from tensorfill.problem import DataWarning
@@ -266,3 +268,14 @@ def test_a_time_limit_that_is_far_away_changes_nothing(rng):
     M = rng.random(T.shape) < 0.7
     one, two = (tfl.complete(T, mask=M, method="continuation", passes=0, seconds=s) for s in (None, 900.0))
     assert np.array_equal(one.estimate, two.estimate)
+
+
+@pytest.mark.parametrize("noise", [0.0, 40.0])
+def test_holes_in_a_noisy_picture_are_continued_like_others(noise):
+    y, x = np.mgrid[:64, :64]
+    T = 128 + 60 * np.sin(x / 9) * np.cos(y / 11) + noise * np.random.default_rng(0).normal(size=(64, 64))
+    known = np.ones((64, 64), dtype=bool)
+    known[20:44, 20:44] = False
+    facts = compute_facts(tfl.Observations.from_dense(np.clip(np.rint(T), 0, 255).astype(np.uint8), mask=known))
+    assert is_clean(facts) == (noise == 0)
+    assert "continuation" in Portfolio.load().names(facts)
