@@ -106,7 +106,7 @@ def test_the_command_line(tmp_path):
     assert done.exit_code == 0, done.output
     assert '"model": "tucker"' in done.output
     assert np.isfinite(np.load(tmp_path / "b.npy")).all()
-    for bad, sentence in (("2,x", "must be a whole number"), ("2,0,1", "--rank must be >= 1; got 0")):
+    for bad, sentence in (("2,x", "must be a whole number"), ("2,0,1", "or several of them; got (2, 0, 1)")):
         done = CliRunner().invoke(app, [*arguments, "--rank", bad])
         assert done.exit_code == 2
         assert sentence in done.output

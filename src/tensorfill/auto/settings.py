@@ -20,6 +20,7 @@ from tensorfill.methods.image.continuation import Continuation
 from tensorfill.methods.image.field import Field
 from tensorfill.methods.image.patchmatch import check_texture
 from tensorfill.models import MODELS
+from tensorfill.models.base import whole_numbers
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import did_you_mean
 from tensorfill.solvers.base import SOLVERS, Solver
@@ -92,6 +93,8 @@ class AutoSettings(Method):
         elif self.model in (None, "cp"):
             msg = f'rank of a CP model must be one whole number; got {self.rank!r}. Name another: model="tucker".'
             raise ValueError(msg)
+        else:
+            whole_numbers(self.rank, (len(self.rank),), "several of them")
         if self.held_out is not None and not 0 <= self.held_out < 1:
             msg = f"held_out must be a share between 0 and 1, 0 for none; got {self.held_out!r}."
             raise ValueError(msg)
