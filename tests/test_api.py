@@ -374,7 +374,7 @@ def test_an_empty_slice_is_named_by_its_label(rng):
         tfl.complete(table)
     days = table[["rain", "wind"]].set_axis(pd.date_range("2024-03-01", periods=20), axis=0)
     days.iloc[4:6] = np.nan
-    with pytest.warns(tfl.DataWarning, match="2 slices have .* the first being row = 2024-03-05; .* Leave them out"):
+    with pytest.warns(tfl.DataWarning, match="2 slices have .* the first being row = 2024-03-05: .* Leave them out"):
         tfl.complete(days)
 
 

@@ -84,7 +84,7 @@ def test_float32_stays_float32():
 def test_warnings_about_data_that_cannot_support_the_model():
     T = np.ones((4, 5))
     T[2] = np.nan
-    with pytest.warns(tfl.DataWarning, match="mode0 = 2 is empty"):
+    with pytest.warns(tfl.DataWarning, match="mode0 = 2 has no observed entry"):
         tfl.Problem(tfl.Observations.from_dense(T), rank=1)
     with pytest.warns(tfl.DataWarning, match="rank 9 has about 72 free numbers but only 20"):
         tfl.Problem(tfl.Observations.from_dense(np.ones((4, 5))), rank=9)

@@ -222,7 +222,7 @@ def _complete_in_memory(
     with warnings.catch_warnings():
         # Slices without an observation are expected here: the steps of a horizon, and every gap of a single series.
         if when.horizon is not None or only_mode(data) is not None:
-            warnings.filterwarnings("ignore", message=r"\d+ slices? ha(ve|s) no observed", category=DataWarning)
+            warnings.filterwarnings("ignore", message=r".* ha(ve|s) no observed entry", category=DataWarning)
         done = _run_in_order(obs, recipe, run, error_bars)
     done = done if folding is None else done.unfolded(data, folding.mode, folding.codes)
     return dataclasses.replace(done, unfilled=when.unfilled(given, modes))

@@ -315,11 +315,11 @@ def diagnose(obs: Observations, rank: Any, modes: Mapping[Any, InterElementPrior
     if empty:
         n, i = empty[0]
         first = slice_name(obs, n, i)
-        many = len(empty) > 1
+        which = f"{len(empty)} slices have no observed entry, the first being {first}"
+        which, them = (which, "them") if len(empty) > 1 else (f"{first} has no observed entry", "it")
         out.append(
-            (f"{len(empty)} slices have no observed entry, the first being {first}" if many else f"{first} is empty")
-            + f": expect no more than an average there. Leave {'them' if many else 'it'} out; or, if neighbours are "
-            f"alike, add smoothness along {obs.dims[n]}."
+            f"{which}: expect no more than an average there. Leave {them} out; or, if neighbours are alike, add "
+            f"smoothness along {obs.dims[n]}."
         )
     parameters = form.free(obs.shape, rank)
     if parameters > obs.nnz and not modes:

@@ -74,14 +74,13 @@ def _densest(obs: Observations, facts: Facts) -> tuple[Observations, Facts]:
         inside = np.all([number[i] >= 0 for number, i in zip(numbers, obs.indices.T, strict=True)], axis=0)
         return int(np.count_nonzero(inside))
 
-    counts = [np.bincount(obs.indices[:, n], minlength=length) for n, length in enumerate(obs.shape)]
-    densest_rows(counts, meet, PART)
+    densest_rows(obs.counts, meet, PART)
     return _without_empty(obs.subset(inside), obs, facts, None)
 
 
 def _slices(obs: Observations, mode: int, ordered: bool, rng: np.random.Generator) -> Array:
     """Which slices along a mode are taken, (I_n,)."""
-    count = np.bincount(obs.indices[:, mode], minlength=obs.shape[mode])
+    count = obs.counts[mode]
     if ordered:
         behind = np.cumsum(count[::-1])[::-1]  # entries from each slice on
         order = np.arange(int(rng.integers(np.count_nonzero(behind >= PART))), len(count))

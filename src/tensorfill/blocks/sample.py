@@ -46,10 +46,6 @@ class Sample(Observations):
     def nnz(self) -> int:
         return self.whole
 
-    @cached_property
-    def _seen(self) -> tuple[NDArray[np.bool_], ...]:
-        return tuple(count > 0 for count in self.counts)
-
     def empty_slices(self) -> list[tuple[int, int]]:
         """As of Observations, without modes that have labels: labels come from rows, so that each of them has an
         observation, though perhaps one that is held out.

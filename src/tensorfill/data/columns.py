@@ -194,7 +194,7 @@ def of_several_kinds(obs: Observations, facts: Sequence[ColumnFacts]) -> bool:
     data = [n for n, column in enumerate(facts) if column.is_data]
     if len(data) < len(facts):  # keys and constants have no unit
         return len(data) > 1 and of_several_kinds(_with_columns(obs, data), [facts[n] for n in data])
-    counts = np.bincount(obs.indices[:, 1], minlength=obs.shape[1])[data]
+    counts = obs.counts[1][data]
     if len(data) < 2 or counts.min() < ENOUGH:
         return False
     steps = {facts[n].step for n in data}

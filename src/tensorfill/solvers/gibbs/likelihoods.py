@@ -206,7 +206,7 @@ def ceiling(obs: Observations, emission: Emission) -> Array | None:
     for n, length in enumerate(obs.shape):
         largest = np.full(length, usual)
         np.maximum.at(largest, obs.indices[:, n], obs.values)
-        count = np.bincount(obs.indices[:, n], minlength=length)
+        count = obs.counts[n]
         out.append(np.where(count >= ENOUGH, 2 * largest, np.inf))
     return np.concatenate(out)
 
