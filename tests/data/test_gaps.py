@@ -146,9 +146,9 @@ def test_error_bars_hold_under_clouds():
         inside.append(np.mean((low <= T) & (high >= T), where=~known))
         rim = done.bars.half[~known]
         assert rim.max() > 3 * rim.min()
-    # a few blots are a small sample; with single entries set aside it would be far less
-    assert np.mean(inside) > 0.7
-    assert min(inside) > 0.6
+    # a few blots are a small sample; where some entries of a blot foretell its others it would be far less
+    assert np.mean(inside) > 0.85
+    assert min(inside) > 0.7
 
 
 @pytest.mark.parametrize("level", [1013.0, -2e5])

@@ -3,7 +3,8 @@
 Split conformal prediction. A part of the observed entries is hidden, in the way in which others are missing, from a
 run of its own. What that run gets wrong there is compared with a scale, a guess of how large the error is at each
 entry. The guess may be poor: the quantile of error over scale makes the intervals hold as often as they say. A better
-guess makes them narrow where they can be.
+guess makes them narrow where they can be. Errors within one gap are alike, so that gaps, not entries, foretell others
+(Dunn, Wasserman, Ramdas: Distribution-free prediction sets for two-layer hierarchical models, JASA 2023).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from tensorfill.data.facts import CHANNELS, smooth_modes
 from tensorfill.data.gaps import has_clustered_gaps
-from tensorfill.data.holdout import split_like_gaps
+from tensorfill.data.holdout import gap_numbers, split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Method, Run
 from tensorfill.methods.defaults import default_held_out
@@ -39,14 +40,15 @@ WINDOW = 3  # pixels over which the activity of a field is taken
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Absolute errors of a run on entries set aside, by their unit: `where` (k, N), `size` (k,)."""
+    """Absolute errors of a run on entries set aside, by their unit: `where` (k, N), `size` (k,), `gap` (k,)."""
 
     shape: tuple[int, ...]
     where: Array
     size: Array
+    gap: Array  # the one that each entry is in: errors within one are alike
 
     def part(self, keep: Array) -> Errors:
-        return replace(self, where=self.where[keep], size=self.size[keep])
+        return replace(self, where=self.where[keep], size=self.size[keep], gap=self.gap[keep])
 
     def usual(self, size: Array, of: Callable[[Array], Any] = np.median) -> Array:
         """The median (or mean) of sizes (k,) in each slice of the shortest mode, which has most in each: full shape."""
@@ -87,7 +89,8 @@ def complete_with_bars(obs: Observations, method: Method, run: Run, level: float
         at = tuple(validation.indices.T)
         off = np.abs(np.asarray(trial.at(validation.indices), dtype=np.float64) - validation.values)
         done = method.fit(obs, whole.rest(began))
-        half = half_widths(Errors(obs.shape, validation.indices, off / unit[at]), trial, level, run.seed) * unit
+        errors = Errors(obs.shape, validation.indices, off / unit[at], gap_numbers(obs, training, validation))
+        half = half_widths(errors, trial, level, run.seed) * unit
     except KeyboardInterrupt:  # whoever has waited for the answer gets it
         return replace(done, observations=obs, status=Status.INTERRUPTED)
     half[obs.mask] = 0.0
@@ -105,12 +108,13 @@ def unit_of(done: Completion) -> Array:
 
 def half_widths(errors: Errors, trial: Completion, level: float, seed: int) -> Array:
     """Of intervals that hold `level` of entries like those of `errors`: full shape."""
-    count = len(errors.size)
-    halves = np.random.default_rng([seed, 8]).permutation(count) % 2 == 0
-    guesses = [foretold(base, errors, trial, halves, *way) for base in BASES for way in WAYS]
+    count, gaps = len(errors.size), int(errors.gap.max()) + 1
+    parts, ways = (errors.gap, WAYS) if gaps > 1 else (np.arange(count), WAYS[:1])  # one gap tells nothing of others
+    halves = (np.random.default_rng([seed, 8]).permutation(int(parts.max()) + 1) % 2 == 0)[parts]
+    guesses = [foretold(base, errors, trial, halves, *way) for base in BASES for way in ways]
     best = min((g for g in guesses if g is not None), key=lambda g: g.surprise)
-    rank = int(np.ceil(level * (count + 1)))  # the entry to come counts as one of them
-    return np.sort(best.ratios)[rank - 1] * best.scale
+    rank = int(np.ceil(level * count * (1 + 1 / gaps)))  # the gap to come counts as one of them
+    return np.sort(best.ratios)[min(rank, count) - 1] * best.scale
 
 
 # --- guesses of the scale ----------------------------------------------------------------------------------------
