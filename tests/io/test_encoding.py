@@ -1,5 +1,7 @@
 """Tables with text, categories, yes and no, dates and durations: filled, and used to fill the others."""
 
+import datetime
+
 import numpy as np
 import pytest
 
@@ -194,3 +196,40 @@ def test_arrow_columns_that_its_functions_do_not_take():
     assert done.schema == table.schema
     assert done["city"].null_count == 0
     assert done["pair"].combine_chunks() == table["pair"].combine_chunks()
+
+
+def with_moments(moments):
+    """Numbers beside these moments, the fourth of which is missing."""
+    moments = pd.Series(moments, dtype=None if hasattr(moments[0], "unit") else object)
+    T = np.outer(np.linspace(1, 2, len(moments)), [1.0, 2.0])
+    return pd.DataFrame(T, columns=["x", "y"]).assign(when=moments.mask(moments.index == 3))
+
+
+@pytest.mark.filterwarnings("ignore::tensorfill.DataWarning")
+@pytest.mark.parametrize("unit", ["s", "us", None])
+def test_dates_beyond_the_year_2262(unit):
+    """31 December 9999 is what tables hold for "no end": pandas counts nanoseconds no further than 2262."""
+    days = [datetime.date(9999, 12, 31), datetime.date(2024, 5, 1), datetime.date(3024, 5, 2)] * 5
+    table = with_moments(days if unit is None else pd.to_datetime(pd.Series(days)).dt.as_unit(unit))
+    filled = tfl.complete(table, effort="quick").completed["when"]
+    assert filled.dtype == table["when"].dtype
+    assert filled.drop(3).equals(table["when"].drop(3))
+    assert 2024 <= filled[3].year <= 9999
+
+
+def test_moments_of_several_time_zones_are_filled_and_those_with_and_without_one_are_left():
+    zones = [pd.Timestamp(f"2024-01-{k + 1:02d}", tz=("UTC", "Europe/Berlin")[k % 2]) for k in range(14)]
+    filled = tfl.complete(with_moments(zones), effort="quick").completed["when"]
+    assert filled.drop(3).tolist() == zones[:3] + zones[4:]
+    assert zones[0] <= filled[3] <= zones[-1]
+    half = [x.tz_localize(None) if k % 2 else x for k, x in enumerate(zones)]
+    with pytest.warns(DataWarning, match="column 'when' holds no numbers and is left as it is"):
+        filled = tfl.complete(with_moments(half), effort="quick").completed["when"]
+    assert filled.isna().tolist() == [k == 3 for k in range(14)]
+
+
+def test_arrow_columns_of_one_name():
+    pa = pytest.importorskip("pyarrow")
+    table = pa.Table.from_arrays([pa.array([1.0, None, 2.0])] * 2, names=["a", "a"])
+    with pytest.raises(ValueError, match="columns of an Arrow table must have different names; got a, a"):
+        tfl.complete(table)

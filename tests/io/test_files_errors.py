@@ -64,7 +64,7 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
         "--missing-value -999 cannot occur in uint8 data; leave it out.",
     ),
     ("a.png", picture("PNG"), {"dims": ["x"]}, "--dims must be 2 different names for shape (6, 7); got x."),
-    ("a.png", pages("PNG", GREY, 255 - GREY), {}, "it is an animated PNG; save it as GIF or multi-page TIFF."),
+    ("a.png", pages("PNG", GREY, 255 - GREY), {}, "it is an animated PNG; save it as multi-page TIFF."),
     ("a.jpg", picture("PNG"), {}, "it is not a JPEG picture; it looks like a PNG picture."),
     (
         "a.tif",
@@ -370,16 +370,11 @@ PICTURES = [  # (array, ending, sentence)
         ".jpg",
         "JPEG holds 8 bits per sample and these values have 16; write .png or .tif instead.",
     ),
-    (
-        np.full((4, 5), 3, np.uint16),
-        ".gif",
-        "GIF holds 8 bits per sample and these values have 16; write .tif instead.",
-    ),
     (np.full((4, 5, 4), 3, np.uint8), ".jpg", "JPEG holds no alpha channel; write .png or .tif instead."),
     (
         np.full((4, 5, 6), 3, np.uint8),
         ".png",
-        "PNG holds one picture and this is a video of 4 frames; write .tif or .gif instead.",
+        "PNG holds one picture and this is a video of 4 frames; write .tif instead.",
     ),
     (
         np.full((2, 2, 2, 2, 2), 3, np.uint8),

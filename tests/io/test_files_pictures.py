@@ -34,7 +34,6 @@ MODES = {  # mode: (pixels, shape of the values, formats)
     "LA": (bytes8(6, 9, 2), (6, 9), ("png", "tiff")),
     "RGB": (bytes8(6, 9, 3), (6, 9, 3), ("png", "tiff")),
     "RGBA": (bytes8(6, 9, 4), (6, 9, 3), ("png", "tiff")),
-    "CMYK": (bytes8(6, 9, 4), (6, 9, 4), ("tiff",)),
     "I;16": (words16(6, 9), (6, 9), ("png", "tiff")),
     "I": (RNG.integers(-9, 9, (6, 9), dtype=np.int32), (6, 9), ("tiff",)),
     "F": (RNG.standard_normal((6, 9), dtype=np.float32), (6, 9), ("tiff",)),
@@ -66,17 +65,11 @@ def test_every_mode_comes_back_as_it_was(mode, format, tmp_path):
     np.testing.assert_array_equal(got, expected)
 
 
-def test_cmyk_jpeg_stays_cmyk_and_is_not_taken_for_alpha(tmp_path):
-    smooth = np.linspace(0, 255, 16 * 16 * 4).reshape(16, 16, 4).astype(np.uint8)
-    image("CMYK", smooth).save(tmp_path / "a.jpg", quality=100)
-    loaded = read(tmp_path / "a.jpg")
-    assert loaded.shape == (16, 16, 4)
-    write(tmp_path / "b.jpg", loaded.values, loaded)
-    with Image.open(tmp_path / "b.jpg") as found:
-        assert found.mode == "CMYK"
-        np.testing.assert_allclose(np.array(found), loaded.values.astype(float), atol=8)
-    with pytest.raises(FileError, match="PNG holds no CMYK colours"):
-        write(tmp_path / "b.png", loaded.values, loaded)
+@pytest.mark.parametrize("ending", ["jpg", "tif"])
+def test_cmyk_is_not_taken_for_colours_and_alpha(ending, tmp_path):
+    image("CMYK", bytes8(6, 9, 4)).save(tmp_path / f"a.{ending}")
+    with pytest.raises(FileError, match="it has colour mode CMYK; convert it to grey or RGB first"):
+        read(tmp_path / f"a.{ending}")
 
 
 def test_palette_is_expanded_and_its_transparency_kept(tmp_path):
@@ -237,41 +230,15 @@ def test_colours_of_16_bits_are_refused_in_png(colour, channels, more, tmp_path)
 # --- videos -------------------------------------------------------------------------------------------------------
 
 
-def test_gif_keeps_timing(tmp_path):
-    frames = bytes8(6, 5, 6, 3)
-    np.save(tmp_path / "a.npy", frames)
-    write(tmp_path / "a.gif", frames, read(tmp_path / "a.npy"))
+def test_gif_knows_transparent_pixels(tmp_path):
+    frames = RNG.choice(np.array([0, 255], dtype=np.uint8), (3, 5, 6, 4))
+    first, *others = (Image.fromarray(frame) for frame in frames)
+    first.save(tmp_path / "a.gif", save_all=True, append_images=others, disposal=2)
     loaded = read(tmp_path / "a.gif")
-    np.testing.assert_array_equal(loaded.values, frames)
-    loaded.extra["durations"][:] = [10, 200, 30, 40, 50, 1000]
-    write(tmp_path / "b.gif", frames, loaded)
-    again = read(tmp_path / "b.gif")
-    assert again.extra["durations"] == [10, 200, 30, 40, 50, 1000]
-    assert again.extra["loop"] == 0
-    assert again.dims == ("frame", "row", "column", "channel")
-
-
-def test_gif_keeps_transparent_pixels(tmp_path):
-    frames = bytes8(3, 5, 6, 4)
-    frames[..., 3] = RNG.choice([0, 255], (3, 5, 6))
-    np.save(tmp_path / "a.npy", frames)
-    write(tmp_path / "a.gif", frames, read(tmp_path / "a.npy"))
-    for path in (tmp_path / "a.gif", tmp_path / "b.gif"):
-        loaded = read(path)
-        np.testing.assert_array_equal(loaded.extra["alpha"], frames[..., 3])
-        seen = frames[..., 3] > 0
-        np.testing.assert_array_equal(loaded.values[seen], frames[..., :3][seen])
-        write(tmp_path / "b.gif", loaded.values, loaded)
-
-
-def test_gif_of_many_colours_is_near(tmp_path):
-    y, x = np.mgrid[0:40, 0:50]
-    frame = np.stack([5 * x, 6 * y, 2 * (x + y)], axis=2).astype(np.uint8)
-    np.save(tmp_path / "a.npy", frame)
-    write(tmp_path / "a.gif", frame, read(tmp_path / "a.npy"))
-    found = read(tmp_path / "a.gif").values
-    assert found.shape == frame.shape
-    assert np.abs(found.astype(float) - frame).mean() < 8
+    assert loaded.dims == ("frame", "row", "column", "channel")
+    np.testing.assert_array_equal(loaded.extra["alpha"], frames[..., 3])
+    seen = frames[..., 3] > 0
+    np.testing.assert_array_equal(loaded.values[seen], frames[..., :3][seen])
 
 
 TIFFS = {  # arrays that Pillow would change, cannot read, or cannot write

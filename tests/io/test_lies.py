@@ -16,7 +16,7 @@ from PIL import Image
 
 import tensorfill as tfl
 from tensorfill.data.memory import BudgetError, ask, budget, free, limit_memory, read_bounded, size_of
-from tensorfill.io.files import FileError, columns_of, read, write
+from tensorfill.io.files import FileError, columns_of, read
 from tensorfill.io.formats import isolated, worker
 from tensorfill.methods import METHODS
 
@@ -353,16 +353,6 @@ def test_only_plain_values_come_back():
     value = {"a": np.arange(3), "b": [1, "x", None], "c": np.float32(2)}
     again = isolated.PlainUnpickler(io.BytesIO(pickle.dumps(value, protocol=5))).load()
     np.testing.assert_array_equal(again["a"], value["a"])
-
-
-def test_own_files_are_read_at_home(tmp_path, monkeypatch):
-    np.save(tmp_path / "a.npy", ZEROS[:3, :4, 0])
-    write(tmp_path / "b.mat", ZEROS[:3, :4, 0], read(tmp_path / "a.npy"))
-    monkeypatch.setattr(isolated, "_helper", lambda: pytest.fail("a process was started"))
-    assert read(tmp_path / "b.mat").shape == (3, 4)
-    (tmp_path / "b.mat").write_bytes((tmp_path / "b.mat").read_bytes())  # somebody else's now
-    with pytest.raises(pytest.fail.Exception):
-        read(tmp_path / "b.mat")
 
 
 def test_the_worker_speaks_json_and_ends_with_its_input():

@@ -264,7 +264,7 @@ def test_every_solver_goes_down_or_says_why_not(name, solver):
         assert (np.diff(values) <= 0).all()
 
 
-@pytest.mark.parametrize("solver", ["lbfgsb", "adam", "blockprox", "onestep", "multiplicative"])
+@pytest.mark.parametrize("solver", ["lbfgsb", "adam", "onestep", "multiplicative"])
 def test_the_gradient_solvers_take_every_model(solver):
     for name in ALL:
         assert SOLVERS[solver]().refused(problem_of(name, prior="poisson")[0]) is None
@@ -329,21 +329,3 @@ def test_priors_go_where_there_is_a_parameter():
         tfl.Problem(obs, rank=2, model="tucker", interelement={"core": tfl.QuadraticVariation(1.0)})
     with pytest.raises(ValueError, match="Did you mean 'tucker'"):
         tfl.Problem(obs, rank=2, model="tuker")
-
-
-@pytest.mark.parametrize("name", ["cp", "tucker", "tt", "tr"])
-def test_tensorly_has_the_same_tensor(name):
-    tl = pytest.importorskip("tensorly", reason="install tensorfill[export] to export")
-    problem, factors = problem_of(name)
-    done = tfl.solve(problem, init=factors, stopping=tfl.Stopping(max_iter=0))
-    to_tensor = {"cp": tl.cp_to_tensor, "tucker": tl.tucker_to_tensor, "tt": tl.tt_to_tensor}
-    make = to_tensor.get(name) or __import__("tensorly.tr_tensor", fromlist=["x"]).tr_to_tensor
-    np.testing.assert_allclose(make(done.to_tensorly()), done.model.full(), atol=1e-10)
-
-
-def test_pyttb_has_the_same_tensor():
-    pytest.importorskip("pyttb", reason="install tensorfill[export] to export")
-    done = tfl.solve(problem_of("tucker")[0], stopping=tfl.Stopping(max_iter=0))
-    np.testing.assert_allclose(done.to_pyttb().full().data, done.model.full(), atol=1e-10)
-    with pytest.raises(TypeError, match="no class for a tubal model"):
-        tfl.solve(problem_of("tubal")[0], stopping=tfl.Stopping(max_iter=0)).to_pyttb()

@@ -85,8 +85,9 @@ class EncodedColumn:
         if self.kind == "moment":
             import pandas as pd
 
-            since = pd.to_timedelta(numbers.iloc[:, 0].astype(float) * self.unit, unit="s").dt.round(self.step)
-            return moments_like(self.start + since, like)
+            unit, parts = ("ns", 1e9) if self.step == "ns" else ("us", 1e6)  # which reach the year 9999
+            since = pd.Series((numbers.iloc[:, 0].astype(float) * self.unit * parts).round(), dtype=f"m8[{unit}]")
+            return moments_like(self.start + since.dt.round(self.step), like)
         shares = self.probabilities(numbers.to_numpy(dtype=float))
         levels = np.array([*self.levels, None], dtype=object)
         likeliest = np.where(np.isnan(shares).any(axis=1), -1, shares.argmax(axis=1))
@@ -114,7 +115,13 @@ def as_moments(column: Any) -> Any:
     dates = kind == "O" and not hasattr(column, "cat") and len(known) and all(isinstance(x, date) for x in known)
     if kind == "M" and not isinstance(column.dtype, pd.ArrowDtype):
         return column
-    return pd.to_datetime(column.astype(object)) if kind == "M" or dates else None
+    if kind != "M" and not dates:
+        return None
+    try:
+        return pd.to_datetime(column.astype(object))
+    except ValueError:  # in several time zones, in one order all the same; where some have none there is no order
+        aware = all(getattr(x, "tzinfo", None) is not None for x in known)
+        return pd.to_datetime(column, utc=True) if aware else None
 
 
 def moments_like(moments: Any, like: Any) -> Any:
@@ -132,7 +139,8 @@ def _epoch(column: Any) -> Any:
     """Where the moments of a column are counted from: 1970, in its time zone, or a duration of 0."""
     import pandas as pd
 
-    return pd.Timedelta(0) if column.dtype.kind == "m" else pd.Timestamp(0, tz=getattr(column.dt, "tz", None))
+    zero = pd.Timedelta(0) if column.dtype.kind == "m" else pd.Timestamp(0, tz=getattr(column.dt, "tz", None))
+    return zero.as_unit(column.dt.unit)  # nanoseconds would not reach 9999-12-31
 
 
 def _levels(column: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""What a Completion is for others: models of other libraries, arrays in chunks, pictures, reports, text."""
+"""What a Completion is for others: arrays in chunks, pictures, reports, text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
-
-from tensorfill.io.optional import attempt_import
-from tensorfill.models import CP, TR, TT, Model, Tucker
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,31 +14,6 @@ if TYPE_CHECKING:
 
 class Exports:
     """The part of a Completion that hands it on; all of it is loaded when it is asked for."""
-
-    def to_tensorly(self: Any) -> Any:
-        """The model as TensorLy has it: CPTensor (weights all one), TuckerTensor, TTTensor or TRTensor."""
-        model, what = self.model, "exporting to TensorLy"
-        if isinstance(model, CP):
-            cp = attempt_import("tensorly.cp_tensor", what, "export")
-            return cp.CPTensor((np.ones(model.rank, dtype=model.factors[0].dtype), list(model.factors)))
-        if isinstance(model, Tucker):
-            tucker = attempt_import("tensorly.tucker_tensor", what, "export")
-            return tucker.TuckerTensor((model.core, list(model.factors)))
-        if isinstance(model, TT):
-            return attempt_import("tensorly.tt_tensor", what, "export").TTTensor(list(model.cores))
-        if isinstance(model, TR):
-            return attempt_import("tensorly.tr_tensor", what, "export").TRTensor(list(model.cores))
-        raise _no_form(model, "TensorLy")
-
-    def to_pyttb(self: Any) -> Any:
-        """The model as pyttb has it: ktensor (weights all one) or ttensor."""
-        model, pyttb = self.model, attempt_import("pyttb", "exporting to pyttb", "export")
-        if isinstance(model, CP):
-            return pyttb.ktensor([np.asfortranarray(A, dtype=np.float64) for A in model.factors])
-        if isinstance(model, Tucker):
-            core = pyttb.tensor(np.asfortranarray(model.core, dtype=np.float64))
-            return pyttb.ttensor(core, [np.asfortranarray(A, dtype=np.float64) for A in model.factors])
-        raise _no_form(model, "pyttb")
 
     def to_dask(self: Any, chunks: Any = None) -> Any:
         """The estimate as a Dask array, computed chunk by chunk when it is asked for: tensors of any size."""
@@ -94,7 +65,3 @@ class Exports:
         from tensorfill.show.summary import printed
 
         return printed(self)
-
-
-def _no_form(model: Model, library: str) -> TypeError:
-    return TypeError(f"{library} has no class for a {model.name} model; use done.model.full().")

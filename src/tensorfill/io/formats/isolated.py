@@ -2,8 +2,7 @@
 limits of time and memory, so that a damaged file gives an error message and nothing worse.
 
 Design: one helper process, started when first needed and kept until this process ends; it reads each file in a fork.
-What comes back is plain values and arrays, and nothing else is unpickled. A file that this process has written itself
-is trusted and read in this process.
+What comes back is plain values and arrays, and nothing else is unpickled.
 """
 
 from __future__ import annotations
@@ -48,7 +47,6 @@ ALLOWED = {
     "scipy.sparse._csc": {"csc_matrix", "csc_array"},
 }
 
-_own: dict[str, tuple[int, int, int]] = {}  # files that this process wrote: {path: inode, size, time of change}
 _lock = threading.Lock()
 
 
@@ -62,24 +60,9 @@ class PlainUnpickler(pickle.Unpickler):
         raise pickle.UnpicklingError(msg)
 
 
-def trust_file(path: Path) -> None:
-    """Take note that this process has written that file."""
-    _own[os.path.realpath(path)] = _state_of(path)
-
-
-def _state_of(path: str | Path) -> tuple[int, int, int]:
-    found = os.stat(path)
-    return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def is_trusted(path: str | Path | None) -> bool:
-    """Was the file written by this process, and by none since?"""
-    return path is not None and _own.get(os.path.realpath(path)) == _state_of(path)
-
-
 def read_isolated(task: str, request: Request, **options: Any) -> Any:
     """What `TASKS[task].read(path or bytes, **options)` gives, from a process of its own."""
-    if is_trusted(request.path) or not sys.executable:
+    if not sys.executable:
         return TASKS[task].read(request.bytes() if request.path is None else str(request.path), **options)
     size = request.length() if request.file is not None else _size_of(request.path)
     seconds = SECONDS + size / PER_SECOND

@@ -17,28 +17,19 @@ from tensorfill.data.memory import ask
 from tensorfill.io.formats import geotiff
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.isolated import read_isolated
-from tensorfill.io.formats.pictures import (
-    ask_room,
-    load_picture,
-    pixels,
-    planes,
-    refuse_cmyk,
-    stack_alpha,
-    to_image,
-)
+from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, stack_alpha, to_image
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
-COLOURS = (2, 5, 6)  # photometric: RGB, CMYK, YCbCr; bands of anything else are measurements
+COLOURS = (2, 6)  # photometric: RGB, YCbCr; bands of anything else are measurements
 LOSSLESS = ("raw", "tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits", "group3", "group4")
 
 
-def frames_of(image: Any, length: int) -> tuple[Array, Array | None, list[Any]]:
-    """(values, alpha, durations) of all frames of a Pillow image of a file of `length` bytes, (F, ...) if there are
-    several; they must agree in size and mode.
+def frames_of(image: Any, length: int) -> tuple[Array, Array | None, bool]:
+    """(values, alpha, are there several?) of all frames of a Pillow image in a file of `length` bytes; (F, ...) if
+    there are several; they must agree in size and mode.
     """
     parts: list[tuple[Array, Array | None]] = []
-    durations: list[Any] = []
     count = getattr(image, "n_frames", 1)
     ask_room(image, length, count)
     for k in range(count):
@@ -46,28 +37,26 @@ def frames_of(image: Any, length: int) -> tuple[Array, Array | None, list[Any]]:
         ask_room(image, length)  # this one may claim another size
         part = pixels(image.convert("RGBA") if image.format == "GIF" else image)  # frames of a GIF differ in mode
         parts.append(part)
-        durations.append(image.info.get("duration", 0))
         one, this = parts[0][0], part[0]
         if (this.shape, this.dtype) != (one.shape, one.dtype):
             msg = f"its pages differ: page 1 is {one.shape} {one.dtype}, page {k + 1} is {this.shape} {this.dtype}; "
             msg += "a video needs pages of one size and type."
             raise FileError(msg)
     if count == 1:
-        return *parts[0], durations
+        return *parts[0], False
     values, alphas = zip(*parts, strict=True)
-    return np.stack(values), None if any(a is None for a in alphas) else np.stack(alphas), durations
+    return np.stack(values), None if any(a is None for a in alphas) else np.stack(alphas), True
 
 
 @FORMATS.register("gif")
 class GIF(Format):
-    """GIF through Pillow, which joins equal neighbouring frames."""
+    """GIF through Pillow; read only, as its frames hold 256 colours each."""
 
     title = "a GIF picture"
-    description = "picture or video in RGB, timing kept; lossy beyond 256 colours in a frame"
+    description = "picture or video in RGB, alpha kept; read only"
     endings = (".gif",)
     magic = (b"GIF87a", b"GIF89a")
-    whole = True
-    note = "GIF is lossy: a frame keeps 256 colours, so observed values may change when it is written; use TIFF."
+    writes = False
     options = frozenset({"alpha_missing"})
 
     def read(self, request: Request) -> Loaded:
@@ -75,32 +64,9 @@ class GIF(Format):
 
         data = request.bytes()
         with Image.open(io.BytesIO(data), formats=["GIF"]) as image:
-            values, alpha, durations = frames_of(image, len(data))
-            extra = {"durations": durations, "loop": image.info.get("loop")}
-        if alpha is not None and alpha.all():
-            alpha = None
-        return load_picture(request, "gif", values, alpha, video=len(durations) > 1, extra=extra)
-
-    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        refuse_cmyk(like, "GIF")
-        if array.dtype == np.uint16:
-            msg = "GIF holds 8 bits per sample and these values have 16; write .tif instead."
-            raise FileError(msg)
-        values, alpha, axes = planes(array, like, "GIF", deep=False, video=True)
-        pixel = stack_alpha(values, alpha, axes)
-        images = [to_image(frame).convert("RGB" if alpha is None else "RGBA") for frame in _frames(pixel, axes)]
-        timing = {"duration": like.extra.get("durations") or [100] * len(images)}
-        if like.extra.get("loop", 0 if len(images) > 1 else None) is not None:
-            timing["loop"] = like.extra.get("loop", 0)
-        # disposal 2 clears before the next frame, so that transparent pixels do not show the frame before
-        timing |= {} if alpha is None else {"disposal": 2}
-        out = io.BytesIO()
-        images[0].save(out, "GIF", save_all=True, append_images=images[1:], optimize=False, **timing)
-        sink.write(out.getbuffer())
-
-
-def _frames(pixel: Array, axes: str) -> Array:
-    return pixel if "F" in axes else pixel[None]
+            values, alpha, video = frames_of(image, len(data))
+        alpha = None if alpha is None or alpha.all() else alpha
+        return load_picture(request, "gif", values, alpha, video=video, extra={})
 
 
 @FORMATS.register("tiff")
@@ -131,12 +97,11 @@ class TIFF(Format):
         try:
             with Image.open(io.BytesIO(data), formats=["TIFF"]) as image:
                 if _faithful(image):
-                    values, alpha, durations = frames_of(image, len(data))
+                    values, alpha, video = frames_of(image, len(data))
                     kept = {k: image.info[k] for k in ("icc_profile", "dpi") if image.info.get(k)}
                     if image.info.get("compression") in LOSSLESS:
                         kept["compression"] = image.info["compression"]
-                    extra = {"save": kept, "mode": image.mode}
-                    return load_picture(request, "tiff", values, alpha, video=len(durations) > 1, extra=extra)
+                    return load_picture(request, "tiff", values, alpha, video=video, extra={"save": kept})
         except Image.UnidentifiedImageError:
             pass  # a kind of TIFF that Pillow does not know, e.g. 64-bit floats
         return _read_tifffile(data, request)
@@ -155,7 +120,7 @@ class TIFF(Format):
         if array.dtype == np.uint8:
             array, alpha, axes = planes(array, like, "TIFF", video=True)
         pixel = stack_alpha(array, alpha, axes)
-        images = [to_image(p, like.extra.get("mode") == "CMYK") for p in _frames(pixel, axes)]
+        images = [to_image(frame) for frame in (pixel if "F" in axes else pixel[None])]
         given = like.extra.get("save", {})
         keep = {k: given[k] for k in ("compression", "icc_profile", "dpi") if k in given}
         out = io.BytesIO()

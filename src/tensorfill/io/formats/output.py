@@ -17,7 +17,6 @@ from typing import IO, Any
 from tensorfill.data.memory import BudgetError
 from tensorfill.io.atomic import OLD, check_replaceable, exchange, remove_leftovers, replace_file, temporary_beside
 from tensorfill.io.formats.base import Array, FileError, Format, Loaded
-from tensorfill.io.formats.isolated import trust_file
 from tensorfill.io.formats.opening import directory_format
 
 REASONS = {
@@ -108,7 +107,6 @@ def write_stream(path: str | Path, write: Callable[[Any], None], *, packed: bool
         fill(Sink(file))
     if mode is not None:
         os.chmod(target, mode)
-    trust_file(target)
     _sync(target.parent)
 
 
@@ -151,7 +149,6 @@ def replace_path(path: Path, *, store: bool) -> Iterator[Path]:
             _take_place(new, target, Path(room) / OLD)
         else:
             os.replace(new, target)
-    trust_file(target)
     _sync(target.parent)
 
 

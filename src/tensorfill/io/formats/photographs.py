@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.isolated import read_isolated
-from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, refuse_cmyk, stack_alpha, to_image
+from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, stack_alpha, to_image
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
@@ -45,15 +45,14 @@ def decode_picture(source: str | bytes, formats: list[str]) -> dict[str, Any]:
     data = Path(source).read_bytes() if isinstance(source, str) else source
     with Image.open(io.BytesIO(data), formats=formats) as image:
         if getattr(image, "n_frames", 1) > 1 and image.format not in ("MPO", "HEIF"):
-            msg = f"it is an animated {image.format}; save it as GIF or multi-page TIFF."
+            msg = f"it is an animated {image.format}; save it as multi-page TIFF."
             raise FileError(msg)
         ask_room(image, len(data))
         values, alpha = pixels(image)
         way = int(image.getexif().get(ORIENTATION, 1)) if image.format != "HEIF" else 1
         kept = {k: image.info[k] for k in KEPT if image.info.get(k)}
-        mode = str(image.mode)
     alpha = None if alpha is None else turn_upright(alpha, way)
-    return {"values": turn_upright(values, way), "alpha": alpha, "save": kept, "mode": mode, "orientation": way}
+    return {"values": turn_upright(values, way), "alpha": alpha, "save": kept, "orientation": way}
 
 
 class Picture(Format):
@@ -65,7 +64,6 @@ class Picture(Format):
     saves: ClassVar[dict[str, Any]] = {}  # settings of Pillow for writing
     keeps: ClassVar[tuple[str, ...]] = KEPT
     alpha: ClassVar[bool] = True  # does it hold alpha?
-    cmyk: ClassVar[bool] = False  # CMYK colours?
     options = frozenset({"alpha_missing"})
 
     def read(self, request: Request) -> Loaded:
@@ -80,8 +78,6 @@ class Picture(Format):
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         name = self.pillow[0].replace("JPEG2000", "JPEG 2000")
-        if not self.cmyk:
-            refuse_cmyk(like, name)
         if array.dtype == np.uint16:
             msg = f"{name} holds 8 bits per sample and these values have 16; write .png or .tif instead."
             raise FileError(msg)
@@ -96,7 +92,7 @@ class Picture(Format):
         if "exif" in kept:  # which says that the pixels lie on their side
             pixel = turn_back(pixel, like.extra.get("orientation", 1))
         out = io.BytesIO()
-        to_image(pixel, like.extra.get("mode") == "CMYK").save(out, self.pillow[0], **self.saves, **kept)
+        to_image(pixel).save(out, self.pillow[0], **self.saves, **kept)
         sink.write(out.getbuffer())
 
 
@@ -120,7 +116,6 @@ class PNG(Picture):
         return super().read(replace(request, file=io.BytesIO(data)))
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        refuse_cmyk(like, "PNG")
         if array.dtype == np.bool_ and array.ndim == 2 and like.format in ("png", "tiff"):
             values, alpha, axes = array, like.extra.get("alpha"), "HW"  # a 1-bit picture stays one
         else:
@@ -137,7 +132,7 @@ class JPEG(Picture):
     """JPEG through Pillow."""
 
     title = "a JPEG picture"
-    description = "picture: grey, RGB or CMYK, 8 bits; lossy"
+    description = "picture: grey or RGB, 8 bits; lossy"
     endings = (".jpg", ".jpeg", ".jpe")
     magic = (b"\xff\xd8\xff",)
     note = "JPEG is lossy: observed values change a little when it is written; use PNG to keep them."
@@ -146,7 +141,6 @@ class JPEG(Picture):
     # 4:4:4: halving the colour resolution would blur exactly the pixels that were filled in
     saves: ClassVar[dict[str, Any]] = {"quality": 95, "subsampling": 0}
     alpha = False
-    cmyk = True
     options = frozenset()
 
 

@@ -1,6 +1,6 @@
 """What pictures of all formats share.
 
-Grey pictures are (H, W), colour ones (H, W, 3), CMYK (H, W, 4); a palette is expanded to RGB. Alpha is not data: it
+Grey pictures are (H, W), colour ones (H, W, 3); a palette is expanded to RGB. Alpha is not data: it
 is kept aside and written back, opaque where transparent pixels were missing.
 """
 
@@ -16,6 +16,7 @@ from tensorfill.io.formats.base import Array, FileError, Loaded, Request
 DIMS = {"F": "frame", "H": "row", "W": "column", "C": "channel"}
 DENSEST = 10_000  # pixels in a byte: deflate packs 1032 to 1, of up to 8 pixels each, and nothing else does better
 DENSE = ("PNG", "JPEG", "MPO", "BMP", "DIB", "GIF", "TIFF")  # formats that this holds for
+MODES = ("1", "L", "LA", "RGB", "RGBA", "I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # of Pillow
 
 
 def ask_room(image: Any, length: int, frames: int = 1) -> None:
@@ -35,17 +36,14 @@ def pixels(image: Any) -> tuple[Array, Array | None]:
         clear = image.mode == "PA" or "transparency" in image.info
         grey = image.mode in ("L", "LA")
         image = image.convert(("L" if grey else "RGB") + ("A" if clear else ""))
-    bands = image.getbands()
-    if bands not in (("1",), ("L",), ("L", "A"), ("R", "G", "B"), ("R", "G", "B", "A"), ("C", "M", "Y", "K")) and (
-        image.mode not in ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
-    ):
-        msg = f"it has colour mode {image.mode}; convert it to grey, RGB or CMYK first."
+    if image.mode not in MODES:
+        msg = f"it has colour mode {image.mode}; convert it to grey or RGB first."
         raise FileError(msg)
     array = np.array(image)
     array = array.astype(array.dtype.newbyteorder("="))
-    if bands[-1] != "A":
+    if image.mode not in ("LA", "RGBA"):
         return array, None
-    values = array[..., 0] if len(bands) == 2 else array[..., :-1]
+    values = array[..., 0] if image.mode == "LA" else array[..., :-1]
     return np.ascontiguousarray(values), np.ascontiguousarray(array[..., -1])
 
 
@@ -118,12 +116,12 @@ def planes(
     axes = like.extra.get("axes") or guess_axes(array.shape, title)
     alpha = like.extra.get("alpha")
     if "F" in axes and not video:
-        msg = f"{title} holds one picture and this is a video of {array.shape[0]} frames; write .tif or .gif instead."
+        msg = f"{title} holds one picture and this is a video of {array.shape[0]} frames; write .tif instead."
         raise FileError(msg)
     out = samples(array, like, title, deep=deep)
     if "C" in axes and out.shape[-1] == 1:
         out, axes = out[..., 0], axes[:-1]
-    if "C" in axes and out.shape[-1] == 4 and like.extra.get("mode") != "CMYK":
+    if "C" in axes and out.shape[-1] == 4:
         out, alpha = out[..., :3], out[..., 3]  # an array (H, W, 4) from elsewhere: red, green, blue, alpha
     if "C" in axes and out.shape[-1] not in (3, 4):
         msg = f"{title} holds 1, 3 or 4 channels; got {out.shape[-1]}; write .npy instead."
@@ -142,19 +140,11 @@ def stack_alpha(values: Array, alpha: Array | None, axes: str) -> Array:
     return np.concatenate([colour, alpha[..., None]], axis=-1)
 
 
-def to_image(pixel: Array, cmyk: bool = False) -> Any:
+def to_image(pixel: Array) -> Any:
     """One picture as a Pillow image: (H, W) or (H, W, 2..4)."""
     from PIL import Image
 
     if pixel.ndim == 2:
         return Image.fromarray(np.ascontiguousarray(pixel))
     height, width, channels = pixel.shape
-    mode = "CMYK" if cmyk else {2: "LA", 3: "RGB", 4: "RGBA"}[channels]
-    return Image.frombytes(mode, (width, height), np.ascontiguousarray(pixel).tobytes())
-
-
-def refuse_cmyk(like: Loaded, title: str) -> None:
-    """CMYK must not be taken for RGB and alpha."""
-    if like.extra.get("mode") == "CMYK":
-        msg = f"{title} holds no CMYK colours; write .jpg or .tif instead."
-        raise FileError(msg)
+    return Image.frombytes({2: "LA", 3: "RGB", 4: "RGBA"}[channels], (width, height), pixel.tobytes())

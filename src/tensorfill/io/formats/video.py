@@ -11,7 +11,7 @@ import numpy as np
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.isolated import read_isolated
-from tensorfill.io.formats.pictures import load_picture, planes, refuse_cmyk
+from tensorfill.io.formats.pictures import load_picture, planes
 from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
@@ -46,18 +46,16 @@ class Video(Format):
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         av = attempt_import("av", "writing films", "video")
-        refuse_cmyk(like, "a film")
         if array.dtype == np.uint16:
             msg = "a film holds 8 bits per sample and these values have 16; write .tif instead."
             raise FileError(msg)
         values, alpha, axes = planes(array, like, "a film", deep=False, video=True)
         if alpha is not None:
-            msg = "a film holds no alpha channel; write .tif or .gif instead."
+            msg = "a film holds no alpha channel; write .tif instead."
             raise FileError(msg)
         frames = values if "F" in axes else values[None]
         colour = frames if "C" in axes else np.repeat(frames[..., None], 3, axis=-1)
-        first = (like.extra.get("durations") or [100])[0] or 100  # thousandths of a second, of a GIF
-        rate = Fraction(like.extra.get("rate") or Fraction(1000, int(first)))
+        rate = Fraction(like.extra.get("rate") or 10)
         height, width = frames.shape[1:3]
         # most players know colours at half the resolution only, which needs even sides
         even = width % 2 == height % 2 == 0
