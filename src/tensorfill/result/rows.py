@@ -175,19 +175,11 @@ class LowRankRows(RowModel):
         return self.estimate.mean(axis=0)
 
     @cached_property
-    def constant(self) -> NDArray[np.bool_]:
-        return np.zeros(self.table.shape[1], dtype=bool)
-
-    @cached_property
-    def scale(self) -> Array:
-        return np.ones(self.table.shape[1])
-
-    @cached_property
     def normal(self) -> Components:
-        X = self.estimate - self.level
+        X = (self.estimate - self.level) / self.scale
         _, s, Vt = np.linalg.svd(X, full_matrices=False)
         count = min(COMPONENTS, np.count_nonzero(s > 1e-8 * s[0]))
-        noise = np.mean((self.table - self.estimate)[self.known] ** 2)
+        noise = np.mean(((self.table - self.estimate) / self.scale)[self.known] ** 2)
         B = (Vt[:count].T * s[:count]) / np.sqrt(len(X))
         return Components(B, np.full(len(B), max(noise, 1e-12 * X.var(), np.finfo(float).tiny)))
 

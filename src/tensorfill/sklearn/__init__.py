@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from tensorfill.api import complete
 from tensorfill.data.observations import DataWarning, Observations
+from tensorfill.methods.defaults import prior_for
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting
 from tensorfill.result.intervals import ends
 from tensorfill.result.rows import LowRankRows
 from tensorfill.sklearn.tables import as_table, draw_gaps, feature_means, hide, is_nan, seed_of
-from tensorfill.sklearn.units import choose_units, smooth_weights
 from tensorfill.transforms.magnitude import power_of
 from tensorfill.typing import Array
 
@@ -50,10 +51,6 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     entries among all that the model can be. Either way samples have no order, the answer for one does not depend on
     those beside it, and known entries come back unchanged.
 
-    Columns may have units of their own: where `prior` is not given or is "normal", each real-valued column of a matrix
-    is centred, and scaled if they spread very differently, for the fit; the answer is in its unit again. Counts of one
-    kind and yes/no columns are taken as they are, and so are samples of more than one mode.
-
     Parameters
     ----------
     prior : NumericalPrior or its name ("normal", "poisson", "bernoulli-logit", ...); None: chosen from the data
@@ -75,11 +72,10 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    completion_ : Completion, the fit to the training data (centred and scaled), with factors, history, plots
+    completion_ : Completion, the fit to the training data, with factors, history, plots
     factors_ : factors of modes 1, 2, ..., [(I_n, R)]
     sample_shape_ : shape of one sample
     means_ : mean of each feature over the training samples, what `score` compares with; shape of one sample
-    center_, scale_ : what was subtracted from each feature and by what it was divided; shape of one sample
     n_iter_ : iterations of the fit, at least 1
     n_features_in_ : number of features of a sample
 
@@ -146,17 +142,19 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                     f"{name} is for matrices completed by the contest; leave out prior, rank, smooth, ridge and shape."
                 )
                 raise ValueError(msg)
-        prior, self.center_, self.scale_ = choose_units(T, self.prior, self.means_)
-        T = (T - self.center_) / self.scale_
         obs = Observations.from_dense(T)
+        if self.prior is not None:  # here its sentence counts samples as they came
+            prior = prior_for(obs, self.prior)
+            obs.check_domain(prior.t_domain, type(prior).__name__)
+        obs = replace(obs, unordered=frozenset(obs.dims[:1]))
         self.completion_ = complete(
             obs,
             seed=self._seed,
             max_iter=self.max_iter,
-            prior=prior,
+            prior=self.prior,
             rank=self.rank,
             ridge=self.ridge,
-            smooth=smooth_weights(obs, self.smooth, prior),
+            smooth=_smooth_weights(obs, self.smooth),
             # three samples are not three colours, for which total variation would take a mode of three
             tv=0.0 if len(T) == 3 else None,
             passes=0,  # only the low-rank model itself can be carried over to new samples
@@ -203,13 +201,12 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _fill(self, T: Array, *, draw: bool = False) -> Array:
         """T (k, ...) with NaN filled by the model of rows; features that it does not know by their mean."""
         done, missing = self.completion_, np.isnan(T)
-        Z = np.asarray((T - self.center_) / self.scale_, dtype=np.float64)
-        X = self._rows.fill(Z.reshape(len(Z), -1)).reshape(T.shape)
+        X = self._rows.fill(np.asarray(T, dtype=np.float64).reshape(len(T), -1)).reshape(T.shape)
         if draw:
             error = {c.name: c.error for c in done.by_column if c.entries}
             spread = np.array([error.get(f"x{n}", 1.0) for n in range(T.shape[1])]) * self._rows.scale
             X = X + np.random.default_rng(self._seed).normal(size=X.shape) * np.where(self._rows.constant, 0, spread)
-        X = np.clip(X, *ends(done)) * self.scale_ + self.center_
+        X = np.clip(X, *ends(done))
         X = np.where(np.isnan(X), np.where(self._empty.reshape(T.shape[1:]), 0.0, self.means_), X)
         return np.where(missing, X, T).astype(T.dtype)
 
@@ -239,7 +236,6 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return T.ndim == 2 and T.shape[1] > 1 and all(setting is None for setting in asked)
 
     def _fit_contest(self, T: Array) -> TensorImputer:
-        self.center_, self.scale_ = np.zeros(T.shape[1:], T.dtype), np.ones(T.shape[1:], T.dtype)
         frame = pd.DataFrame(T.astype(np.float64), columns=[f"x{n}" for n in range(T.shape[1])])
         self.completion_ = self._complete(frame)
         self._rows = self.completion_.row_model
@@ -320,3 +316,19 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _smooth_weights(obs: Observations, smooth: Mapping[int, float] | float | None) -> dict[int, float] | None:
+    """{mode: rho} without the first mode, whose samples have no order; None where nothing was given."""
+    if smooth is None:
+        return None
+    if not isinstance(smooth, Mapping):
+        return {n: float(smooth) for n in range(1, obs.ndim)}
+    given = {obs.mode(n): float(rho) for n, rho in smooth.items()}
+    if given.get(0, 0.0) != 0:
+        msg = (
+            f"smooth must not name mode 0: its samples have no order; got {dict(smooth)}. "
+            "Use tensorfill.complete, which may smooth along any mode."
+        )
+        raise ValueError(msg)
+    return given
