@@ -126,7 +126,7 @@ def test_a_dask_cluster_gives_the_same_bits(table, monkeypatch):
     one = complete(table, 1, monkeypatch)
     monkeypatch.setattr(module, "WORTH", 1)
     starts = started(monkeypatch)
-    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": None}
+    settings = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
     with distributed.LocalCluster(**settings) as cluster, distributed.Client(cluster), joblib.parallel_config("dask"):
         many = complete(table, 1, monkeypatch)
     assert {"knn", "gaussian"} <= set(starts[0])

@@ -146,7 +146,7 @@ def mixed_units(seed=0, rows=300):
 @pytest.mark.parametrize("table", [False, True], ids=["array", "table"])
 @pytest.mark.parametrize("off", [0.0, 30.0])
 def test_every_column_is_covered_whatever_its_unit(table, off):
-    X, mask = mixed_units()
+    X, mask = mixed_units(rows=600)  # 180 gaps in each column
     X = X + off * SCALES
     T = np.where(mask, X, np.nan)
     done = tfl.complete(pd.DataFrame(T, columns=list("abcdefghij")) if table else T, error_bars=0.9, effort="quick")

@@ -30,7 +30,7 @@ def test_contest_of_large_data_is_held_on_a_part_of_them(monkeypatch, ordered):
     assert contest.part_facts.observed == contest.part.nnz
     taken = np.flatnonzero(np.isin(T[:, 0], contest.part.values) | np.isin(T[:, 1], contest.part.values))
     assert (np.ptp(taken) < 1.2 * len(taken)) == ordered
-    with pytest.warns(tfl.DataWarning, match="is empty"):
+    with pytest.warns(tfl.DataWarning, match="has no observed entry"):
         done, again = (tfl.complete(T, mask=mask, candidates=["means", "gaussian"]) for _ in range(2))
     assert done.estimate.shape == T.shape
     np.testing.assert_array_equal(done.estimate, again.estimate)

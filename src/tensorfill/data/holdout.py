@@ -40,7 +40,8 @@ def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -
         return rest, obs.subset(whole)
     training = _around_moved_gaps(obs, rest, share, rng) if has_clustered_gaps(obs) else None
     if training is None:
-        training, _ = rest.split(share, rng)
+        out = ~np.isin(rest.flat, rest.split(share, rng)[0].flat)
+        training = rest.subset(~_but_one(rest, out, rng))
     return training, obs.subset(~np.isin(obs.flat, training.flat))
 
 

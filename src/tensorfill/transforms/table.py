@@ -20,6 +20,8 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import COLUMN_MEANS, mean_error
 from tensorfill.result.transformed import InUnits
 
+LEAST_GAIN = 0.01  # of the error of the column means: by less an answer may be better by chance
+
 
 @dataclass(frozen=True, eq=False)
 class TableTransform:
@@ -110,11 +112,11 @@ class TableTransform:
         )
 
     def _not_worse_than_means(self, done: Completion) -> Completion:
-        """The column means instead of an answer that is no better on the held-out entries of all columns."""
+        """The column means instead of an answer that is hardly better on the held-out entries of all columns."""
         if not done.by_column or not self.standardizes or done.bars is not None:
             return done
         error, means = mean_error(done.by_column)
-        if error < means:
+        if error < (1 - LEAST_GAIN) * means:
             return done
         return replace(
             done,
