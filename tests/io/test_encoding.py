@@ -202,6 +202,7 @@ def with_moments(moments):
     """Numbers beside these moments, the fourth of which is missing."""
     moments = pd.Series(moments, dtype=None if hasattr(moments[0], "unit") else object)
     T = np.outer(np.linspace(1, 2, len(moments)), [1.0, 2.0])
+    T[5, 0] = np.nan
     return pd.DataFrame(T, columns=["x", "y"]).assign(when=moments.mask(moments.index == 3))
 
 

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import ConvertedSource, LineSource
 from tensorfill.io.frames import from_pandas, observe_pandas
+from tensorfill.io.optional import attempt_import
 
 
 def observe_polars(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
@@ -18,8 +17,11 @@ def observe_polars(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | 
     import polars as pl
 
     if isinstance(data, pl.Series):
-        made = observe_pandas(_to_pandas(data), mask, weights=weights, dims=dims)
-        return replace(made, source=LineSource(made.source, lambda out: _to_polars(out, data.dtype)))
+        table = data.rename("value").to_frame()
+        made = observe_pandas(polars_frame(table)["value"].rename(data.name), mask, weights=weights, dims=dims)
+        back = polars_back(table)
+        convert = lambda out: back(out.rename("value").to_frame())["value"].rename(data.name)  # noqa: E731
+        return replace(made, source=LineSource(made.source, convert))
     made = observe_pandas(polars_frame(data), mask, weights=weights, dims=dims)
     return replace(made, source=ConvertedSource(made.source, polars_back(data)))
 
@@ -37,26 +39,36 @@ def observe_arrow(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | N
 
 
 def arrow_frame(data: Any) -> Any:
-    """An Arrow table as one of pandas, whose columns are still Arrow's."""
+    """An Arrow table as one of pandas, whose columns are still Arrow's, but for moments, which go on as labels."""
     import pandas as pd
     import pyarrow as pa
 
-    if len(set(names := data.schema.names)) < len(names):
-        msg = f"the columns of an Arrow table must have different names; got {', '.join(names)}. Use rename_columns()."
-        raise ValueError(msg)
+    def pandas_type(kind: Any) -> Any:
+        return None if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) else pd.ArrowDtype(kind)
+
     copies = {"string_view": pa.string(), "binary_view": pa.binary()}  # of views Arrow can hardly do anything
     fields = [field.with_type(copies.get(str(field.type), field.type)) for field in data.schema]
-    return data.cast(pa.schema(fields, data.schema.metadata)).to_pandas(types_mapper=pd.ArrowDtype)
+    return data.cast(pa.schema(fields, data.schema.metadata)).to_pandas(types_mapper=pandas_type)
 
 
 def arrow_back(given: Any) -> Callable[[Any], Any]:
-    """Makes an Arrow table of one of pandas, with the types of `given`."""
-    return lambda out: type(given).from_pandas(out, schema=given.schema, preserve_index=False).cast(given.schema)
+    """Makes an Arrow table of one of pandas: columns in the types of `given`, or floats where they are estimates."""
+    import pyarrow as pa
+
+    def convert(out: Any) -> Any:
+        columns, fields = [], []
+        for name, column in out.items():
+            field = given.schema.field(name)
+            estimate = column.dtype == "float64" and not pa.types.is_floating(field.type)
+            fields.append(field.with_type(pa.float64()) if estimate else field)
+            columns.append(pa.array(column, fields[-1].type, from_pandas=True))
+        return type(given).from_arrays(columns, schema=pa.schema(fields, given.schema.metadata))
+
+    return convert
 
 
 def polars_frame(data: Any) -> Any:
     """A polars table as one of pandas."""
-    import pandas as pd
     import polars as pl
 
     if isinstance(data, pl.LazyFrame):
@@ -65,62 +77,13 @@ def polars_frame(data: Any) -> Any:
     if not isinstance(data, pl.DataFrame):
         msg = f"polars input must be a DataFrame or a Series; got {type(data).__name__}. Give polars.DataFrame(data)."
         raise TypeError(msg)
-    return pd.DataFrame({column.name: _to_pandas(column) for column in data})
+    attempt_import("pyarrow", "a polars table", "polars")
+    return arrow_frame(data.to_arrow())
 
 
 def polars_back(given: Any) -> Callable[[Any], Any]:
-    """Makes a polars table of one of pandas: columns in the types of `given`, or floats where they are estimates."""
-
-    def convert(out: Any) -> Any:
-        columns = []
-        for name, column in out.items():
-            kind = given.schema.get(name)
-            alone = kind is not None and kind.is_nested()  # lists and the like come back as they are
-            columns.append(given[name] if alone else _to_polars(column.rename(name), kind))
-        return type(given)(columns)
-
-    return convert
-
-
-def _to_pandas(column: Any) -> Any:
-    import pandas as pd
+    """Makes a polars table of one of pandas, as `arrow_back` does."""
     import polars as pl
 
-    kind, gaps = column.dtype, column.is_null().to_numpy()
-    values: Any
-    if kind.is_integer() and "128" in str(kind):  # NumPy has none as long
-        values = np.array(column.to_list(), dtype=object)
-    elif kind.is_integer() and gaps.any():
-        values = pd.arrays.IntegerArray(column.fill_null(0).to_numpy().copy(), gaps)
-    elif kind == pl.Boolean and gaps.any():
-        values = pd.arrays.BooleanArray(column.fill_null(False).to_numpy().copy(), gaps)
-    elif kind.is_integer() or kind.is_float() or kind == pl.Boolean or (kind.is_temporal() and kind != pl.Time):
-        values = column.to_numpy()
-        if getattr(kind, "time_zone", None):
-            values = pd.DatetimeIndex(values, tz="UTC").tz_convert(kind.time_zone)
-    elif isinstance(kind, pl.Categorical | pl.Enum):
-        levels = kind.categories.to_list() if isinstance(kind, pl.Enum) else None
-        values = pd.Categorical(column.cast(pl.String).to_list(), categories=levels)
-    else:  # text, decimals, and what is left alone
-        values = np.empty(len(column), dtype=object)
-        values[:] = column.to_list()
-    return pd.Series(values, name=column.name)
-
-
-def _to_polars(column: Any, kind: Any) -> Any:
-    import pandas as pd
-    import polars as pl
-
-    name = str(column.name) if column.name is not None else ""
-    if column.dtype.kind == "f" and isinstance(column.dtype, np.dtype):
-        made = pl.Series(name, column.to_numpy()).fill_nan(None)
-        return made.cast(kind) if kind is not None and kind.is_float() else made  # else an estimate of whole numbers
-    if getattr(column.dtype, "tz", None) is not None:
-        made = _to_polars(column.dt.tz_convert("UTC").dt.tz_localize(None), None)
-        return made.dt.replace_time_zone("UTC").dt.convert_time_zone(kind.time_zone).cast(kind)
-    if column.dtype.kind in "biuMm" and isinstance(column.dtype, np.dtype):
-        finer = f"{column.dtype.kind}8[us]" if column.dtype.kind in "Mm" and "ns" not in str(column.dtype) else None
-        made = pl.Series(name, column.to_numpy(dtype=finer))
-        return made if kind is None else made.cast(kind)
-    cells = [None if x is pd.NA or x is None or x is pd.NaT or x != x else x for x in column.astype(object).tolist()]
-    return pl.Series(name, cells, dtype=kind, strict=False)
+    back = arrow_back(given.to_arrow())
+    return lambda out: pl.from_arrow(back(out))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +24,11 @@ def step_note(dim: str, labels: Any) -> str | None:
         return None
     full, take = found
     absent = full[take < 0]
-    what = f"step {absent[0]!s} has" if len(absent) == 1 else f"{len(absent):,} steps, {absent[0]!s} and others, have"
+    first = absent[0]
+    before = labels[int(at.searchsorted(first.to_numpy())) - 1]
+    if zone := re.search(r"[+-]\d\d:\d\d$", str(before)):
+        first = first.tz_localize("UTC").tz_convert(f"UTC{zone[0]}")  # on the clock of the label before it
+    what = f"step {first!s} has" if len(absent) == 1 else f"{len(absent):,} steps, {first!s} and others, have"
     return f"{dim}: {what} no row; absent rows are not filled. Add them (empty) to have them filled."
 
 
