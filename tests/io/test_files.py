@@ -396,7 +396,8 @@ def test_any_format_into_any_other(source, target, tmp_path):
         return
     if target in ("jpeg", "gif", "video"):
         return
-    long = target in ("csv", "tsv", "parquet", "feather", "xlsx", "json") and (len(loaded.shape) > 2 or loaded.coordinate)
+    table = target in ("csv", "tsv", "parquet", "feather", "xlsx", "json")
+    long = table and (len(loaded.shape) > 2 or loaded.coordinate)
     named = target in ("npz", "mat", "netcdf", "zarr")
     columns = {"dims": list(loaded.dims or (f"mode{n}" for n in range(values.ndim)))} if long else {}
     if long:
