@@ -110,3 +110,20 @@ def test_entries_near_the_largest_float_are_a_sentence_about_the_data(method):
     T[tuple(np.argwhere(~np.isnan(T))[5])] = -largest if method != "sptc" else largest
     with pytest.raises(ValueError, match=r"values must be below 1\.1e\+307 in size.*got -?1\.79.*e\+308 at index"):
         tfl.complete(T, method=method)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_one_column_in_another_unit_by_hundreds_of_powers(scale):
+    """It was refused for the floor of a prior that nobody had chosen."""
+    X = np.outer(np.linspace(1, 2, 14), np.linspace(1, 2, 5))
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    X[:, 0] *= scale
+    filled = np.asarray(tfl.complete(X, effort="quick").estimate)
+    assert np.isfinite(filled).all()
+    np.testing.assert_array_less(np.abs(filled).max(axis=0), 2 * np.nanmax(np.abs(X), axis=0))
+
+
+def test_equal_numbers_of_any_size_overflow_nowhere():
+    T = np.full((14, 5), 1e300)
+    T[3, 2] = np.nan
+    assert (tfl.complete(T).completed == 1e300).all()

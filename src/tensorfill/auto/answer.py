@@ -214,6 +214,7 @@ def _squares(contest: Contest, predictions: Array) -> Array:
     off = predictions - contest.truth[:k]
     if units is not None:
         off = off / np.concatenate([units.scale[f.validation.indices[:, units.mode]] for f in contest.folds])[:k]
+        off = np.clip(off, -1e70, 1e70)  # of a slice far smaller than others, whose squares' squares would be inf
     weights = [f.validation.weights for f in contest.folds if f.validation.weights is not None]
     return off**2 * (np.concatenate(weights)[:k] / np.mean(np.concatenate(weights)) if weights else 1.0)
 

@@ -123,7 +123,7 @@ def _validation(contest: Contest, trials: list[Trial]) -> Validation:
     if not contest.facts.picture and contest.facts.numbers not in TWO_ENDS:  # neither edge nor rare yes is an outlier
         least = (w[:, None] * (P - t[:, None]) ** 2).min(axis=1)  # what all miss by far says nothing
         w = np.where(np.sqrt(least) > contest.outlying, 0.0, w)
-        w = np.where(least > least.mean(), w * least.mean() / np.maximum(least, 1e-300), w)
+        w = w * (1.0 if (usual := least.mean()) == 0 else usual / np.maximum(least, usual))
     prior = np.array(Portfolio.load().prior([e.family for e in trials]))
     return Validation(P, t, w, gaps, contest.features[here], prior)
 

@@ -59,7 +59,7 @@ def loss_weights(aside: Observations, obs: Observations, facts: Facts) -> Array:
     w = np.full(aside.nnz, 1.0 / whole)
     if facts.uneven is not None and facts.numbers not in TWO_ENDS:
         count, _, spread = slice_statistics(obs, facts.uneven)
-        own = np.where((count > 1) & (spread > 0), spread**2, whole)
+        own = np.where((count > 1) & (spread > 1e-50 * facts.spread), spread**2, whole)  # as if constant: 1 / 0 below
         w = 0.5 * w + 0.5 / own[aside.indices[:, facts.uneven]]
     return w if aside.weights is None else w * aside.weights / obs.weights.mean()  # type: ignore[union-attr]
 

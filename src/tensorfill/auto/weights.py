@@ -78,7 +78,7 @@ def fit_weights(data: Validation) -> Weights:
     (k, members), f = data.P.shape, data.Z.shape[1]
     best = min(float(np.mean(data.w * (p - data.t) ** 2)) for p in data.P.T)
     alike = len(np.unique(data.gaps)) / k  # entries of one gap are one piece of evidence
-    scale = alike / max(best, 1e-300)
+    scale = alike / max(best, 1e-30 * float(np.mean(data.t**2)), 1e-300)  # no fit is exact beyond rounding
     off = data.P - data.t[:, None]
     usual = np.zeros((1 + f, members))
     usual[0] = 0.0 if data.prior is None else data.prior

@@ -98,4 +98,7 @@ def slice_statistics(obs: Observations, mode: int, every: int = 1) -> tuple[Arra
     count = np.bincount(i, minlength=length)
     at_least = np.maximum(count, 1)
     mean = np.bincount(i, t, length) / at_least
-    return count, mean, np.sqrt(np.bincount(i, (t - mean[i]) ** 2, length) / at_least)
+    t -= mean[i]
+    size = np.bincount(i, np.abs(t), length) / at_least
+    t /= np.where(size > 0, size, 1.0)[i]  # squares of slices far smaller than others would be 0
+    return count, mean, size * np.sqrt(np.bincount(i, t**2, length) / at_least)

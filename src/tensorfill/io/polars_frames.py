@@ -46,6 +46,9 @@ def arrow_frame(data: Any) -> Any:
     def pandas_type(kind: Any) -> Any:
         return None if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) else pd.ArrowDtype(kind)
 
+    if len(set(names := data.schema.names)) < len(names):
+        msg = f"the columns of an Arrow table must have different names; got {', '.join(names)}. Use rename_columns()."
+        raise ValueError(msg)
     copies = {"string_view": pa.string(), "binary_view": pa.binary()}  # of views Arrow can hardly do anything
     fields = [field.with_type(copies.get(str(field.type), field.type)) for field in data.schema]
     return data.cast(pa.schema(fields, data.schema.metadata)).to_pandas(types_mapper=pandas_type)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from tensorfill.numerical.base import Array, NumericalPrior
+from tensorfill.numerical.base import SQUARABLE, Array, NumericalPrior
 
 
 @dataclass(frozen=True)
@@ -117,9 +117,9 @@ class Extended(NumericalPrior):
         sizes = np.abs(t[t != 0])
         if self.x_domain.high < np.inf or not len(sizes):
             return self
-        size = float(np.median(sizes))
+        size = float(np.clip(np.median(sizes), *(1e3 * bound for bound in SQUARABLE)))
         low = replace(self, floor=1e-3 * size)
-        return replace(low, floor=1e-3 * low.start(size))
+        return replace(low, floor=float(np.clip(1e-3 * low.start(size), *SQUARABLE)))
 
     def _start(self, x: float) -> float:
         """A starting point moved inside the domain: from its very end (data that are all 0) no step would lead away."""
