@@ -265,6 +265,11 @@ def test_moments_of_other_kinds():
         assert step_note("t", labels) is None
 
 
+def test_moments_with_an_offset_are_named_on_their_own_clock():
+    labels = [f"2024-03-31 0{h}:00:00+0{z}:00" for h, z in ((0, 1), (1, 1), (3, 2), (4, 2), (6, 2), (7, 2))]
+    assert step_note("t", labels).startswith("t: step 2024-03-31 05:00:00+02:00 has no row;")
+
+
 # --- Parquet ------------------------------------------------------------------------------------------------------
 
 

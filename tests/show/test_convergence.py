@@ -48,7 +48,7 @@ def test_chains_that_disagree_are_told_of_with_what_to_do(done, tmp_path, monkey
 
 @pytest.mark.parametrize(
     ("rhat", "ess", "ok", "word"),
-    [(1.01, 200.0, True, ""), (AGREE, 200.0, False, "disagree"), (1.0, 3.0, False, "hang together"),
+    [(1.01, 200.0, True, ""), (AGREE, 200.0, False, "disagree"), (1.0, 3.0, False, "correlated"),
      (np.nan, np.nan, False, "stopped before")],
 )  # fmt: skip
 def test_what_is_doubted(rhat, ess, ok, word):

@@ -264,9 +264,9 @@ def test_noise_is_no_picture():
 def test_lines_show_their_error_bars():
     done = tfl.complete(series(), error_bars=0.9, dims=("site", "hour"))
     strict = dataclasses.replace(done, bars=dataclasses.replace(done.bars, level=0.995)).plot()
-    assert strict.axes[0].get_legend().get_texts()[0].get_text() == "99.5% of the truth"
+    assert strict.axes[0].get_legend().get_texts()[0].get_text() == "99.5% interval"
     figure = done.plot()
-    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "90% of the truth"
+    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "90% interval"
     (band,) = figure.axes[1].collections
     edges = band.get_paths()[0].vertices
     low, high = done.interval

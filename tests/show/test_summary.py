@@ -5,6 +5,7 @@ import re
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tensorfill as tfl
@@ -69,3 +70,23 @@ def test_only_a_low_rank_fit_is_called_by_its_prior_and_rank(candidate, words, r
 
 def test_a_handful_of_numbers_is_told_to_be_filled_by_their_means():
     assert "model     means" in str(tfl.complete(np.array([[1.0, 2, np.nan], [2, 4, 6]])))
+
+
+def test_cells_of_a_table_are_counted_not_the_numbers_that_stand_for_them(rng):
+    ward = rng.choice(["north", "south", "west"], 40).astype(object)
+    ward[:5] = None
+    age = rng.normal(40, 9, 40)
+    age[30:] = np.nan
+    done = tfl.complete(pd.DataFrame({"ward": ward, "age": age}), method="means")
+    assert summary.entries(done) == ((40, 2), 65, 15)
+    assert "65 of 80 entries (81.2%) known" in str(done)
+
+
+def test_land_is_not_counted_as_filled(rng):
+    T = rng.normal(size=(12, 6, 8))
+    T[:, 2:, 4:] = np.nan
+    T[3, 0] = np.nan
+    with pytest.warns(tfl.DataWarning, match=r"fill_unseen=True \(--fill-unseen\)"):
+        done = tfl.complete(T, dims=("time", "lat", "lon"), method="means")
+    assert summary.entries(done)[2] == 8
+    assert summary.facts(done)["filled"] == 8

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 NUMBERS = {
     "yes/no": "yes or no",
     "counts": "counts",
-    "scale": "a scale with two ends, such as stars or marks",
+    "scale": "a scale from lowest to highest, such as stars or grades",
     "amounts": "positive amounts",
     "reals": "real numbers",
 }
@@ -26,30 +26,30 @@ def lines(facts: Facts) -> list[str]:
     ]
     out += [f"{m.dim}: {_mode(m)}" for m in facts.modes]
     if facts.gaps:
-        out.append("gaps: " + ", ".join(f"{share:.0%} {name}" for name, share in facts.gaps.items()))
+        out.append("gaps: " + ", ".join(f"{name} {share:.0%}" for name, share in facts.gaps.items()))
     if facts.noise > 0:
-        out.append(f"noise: neighbours differ by about {facts.noise:.3g} at random")
+        out.append(f"noise: about {facts.noise:.3g}, by the differences between neighbours")
     return out
 
 
 def _mode(m: ModeFacts) -> str:
     """One mode in words."""
     if m.channels:
-        words = ["a single one" if m.length == 1 else "few: taken as channels, or series without an order"]
+        words = ["only one" if m.length == 1 else "few: taken as channels, or as series in no order"]
     elif m.smooth:
-        words = [f"smooth: neighbours differ by {m.rough:.0%} of what far entries do"]
+        words = [f"smooth: neighbours differ {m.rough:.0%} as much as distant entries"]
     elif m.ordered and m.rough <= m.smoothest:
-        words = [f"neighbours are a little alike ({m.rough:.0%} of what far entries differ by)"]
+        words = [f"a little smooth: neighbours differ {m.rough:.0%} as much as distant entries"]
     elif m.ordered:
-        words = [f"some series along it are smooth ({m.smoothest:.0%} of what far entries differ by), not all"]
+        words = [f"smooth for some series ({m.smoothest:.0%} as much as distant entries), not for all"]
     else:
-        words = ["no order seen"]
+        words = ["neighbours are no more alike than others"]
     if m.steps > 1:
         words.append(f"uneven steps, the widest {m.steps:.3g} times the narrowest")
     if m.period is not None:
         words.append(f"repeats every {m.period}")
     if m.spreads > 5:
-        words.append(f"standard deviations of its slices differ by a factor of {m.spreads:.3g}")
+        words.append(f"its slices have standard deviations up to {m.spreads:.3g} times as large as others")
     if m.seen < m.length:
         words.append(f"{m.length - m.seen} of {m.length} without any known entry")
     return "; ".join(words)

@@ -83,7 +83,7 @@ def depth(obs: Observations) -> float:
 
 # --- kinds of gaps ------------------------------------------------------------------------------------------------
 
-GAPS = ("next to a known entry", "2 or 3 steps from one", "further from any", "in empty slices")
+GAPS = ("next to a known entry", "2 or 3 steps from one", "further from any", "in slices without a known entry")
 STEPS = (1, 3)  # distances at which one kind of gap ends and the next begins
 
 

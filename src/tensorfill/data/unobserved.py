@@ -73,6 +73,6 @@ def without_unseen(obs: Observations) -> Observations:
         return obs
     share = outside.mean()
     words = f"{share:.0%}" if share >= 0.01 else f"{100 * share:.1g}%"
-    note = f"{words} of the cells have no value at any time: left empty; fill_unseen=True fills them."
+    note = f"{words} of the cells have no value at any time: left empty; fill_unseen=True (--fill-unseen) fills them."
     warnings.warn(note, DataWarning, stacklevel=find_stacklevel())
     return replace(obs, outside=outside)

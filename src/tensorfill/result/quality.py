@@ -21,7 +21,7 @@ def quality(done: Completion) -> str:
         aside = "measured on known values hidden from the fit"
         if not done.by_column:
             slices = done.observations.dims[done.error_units.mode]
-            return f"typical error {done.error:.2g} SD (standard deviations along {slices}), {aside}"
+            return f"typical error {done.error:.2g} SD (standard deviation of each {slices}), {aside}"
         error, means = mean_error(done.by_column)
         if done.settings.get("candidate") == COLUMN_MEANS:
             return f"no better than the column means ({means:.2g} SD), so the column means were used"

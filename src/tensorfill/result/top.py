@@ -37,6 +37,9 @@ class Top(NamedTuple):
     rows: dict[str, Array]
     mode: str
 
+    def __repr__(self) -> str:
+        return str(self.to_frame())
+
     def to_frame(self) -> Any:
         """A pandas table with a row for each entry: names along every dimension, place (1 is best) and estimate."""
         import pandas as pd

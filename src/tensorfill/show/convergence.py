@@ -50,16 +50,15 @@ class Convergence:
         """What is wrong and what to do, in a sentence or two; empty where nothing is."""
         if self.ok:
             return ""
-        more = "Draw more (draws=, burn=: twice as many each)"
+        more = "More draws may help (draws=, burn=: twice as many each)"
         if not np.isfinite(self.rhat):
             return f"The sampler was stopped before its convergence could be judged. {more}."
         if self.rhat >= AGREE:
             return (
-                f"The chains disagree (R-hat {self.rhat:.2f}, should be below {AGREE}): the data allow several "
-                "explanations, or the chains are too short. Their average is the estimate; intervals may be off. "
-                f"{more}, or ask for a simpler model (a lower rank=) and see whether the answer stays."
+                f"The chains disagree (R-hat {self.rhat:.2f}, should be below {AGREE}), so intervals may be off. "
+                f"{more}, or a lower rank=."
             )
-        return f"The draws hang together (only {self.ess:.0f} effective ones): intervals are rough. {more}."
+        return f"The draws are correlated (only {self.ess:.0f} effective ones), so intervals are rough. {more}."
 
 
 def convergence(done: Completion) -> Convergence | None:

@@ -103,10 +103,9 @@ def explained(done: Completion, labels: Labels) -> list[tuple[str, ...]]:
 
 
 def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[str]) -> str:
-    obs = done.observations
     chips = [
         ("data", summary.size_words(done)),
-        ("known", f"{obs.nnz:,} of {obs.size:,} ({obs.share:.1%})"),
+        ("known", summary.known_words(done)),
         ("method", done.method),
         *_made_of(done),
         ("time", summary.run_words(done)),
@@ -173,7 +172,7 @@ def _difference(done: Completion, sheet: view.Sheet, truth: Array | None) -> tup
     limits = view.value_range(done.observations)
     if truth is None:
         added = np.where(sheet.observed, limits[0], sheet.completed)
-        return view.to_rgb(added, limits, np.isnan(added)), "Only the filled entries; known ones are black."
+        return view.to_rgb(added, limits, np.isnan(added)), "Only what was filled in; known pixels are black."
     error = np.nan_to_num(np.abs(sheet.completed - panels.cut_of(truth, sheet, done)))
     rgb, top = html.heat(error.mean(axis=2) if error.ndim == 3 else error)
     return rgb, f"Difference to the truth: black is 0, brightest {top:.3g} or more."
@@ -208,12 +207,10 @@ def _widest(done: Completion, labels: Labels) -> list[str]:
         cells = "".join(f"<td>{escape(_label(labels, d, int(i)))}</td>" for d, i in zip(dims, where, strict=True))
         rows += f'<tr>{cells}<td class="number">{mean:.4g}</td><td class="number">{low:.4g} to {high:.4g}</td></tr>'
     if done.bars is not None:
-        text = (
-            f"Error bars: {done.bars.level:.0%} of the unknown entries lie within theirs, as measured on known entries "
-        )
-        text += "that a run of its own did not see. The widest:"
+        text = f"Error bars that hold {done.bars.level:.0%} of the missing values, as measured on known ones that were "
+        text += "hidden from a second run. The widest:"
     else:
-        text = "Intervals of 90 % by the posterior: the model's own doubt and the noise of the data. The widest:"
+        text = "Intervals of 90 % by the posterior: the uncertainty of the model and the noise of the data. The widest:"
     table = f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
     return [html.p(text), f'<div class="side">{table}{_map_of_widths(done)}</div>']
 
@@ -233,8 +230,7 @@ def _map_of_widths(done: Completion) -> str:
 
 
 def _label(labels: Labels, dim: str, i: int) -> str:
-    text = format_labels(np.asarray(labels[dim]), [i])[0] if dim in labels else str(i)
-    return text if text == str(i) else f"{text} ({i})"
+    return format_labels(np.asarray(labels[dim]), [i])[0] if dim in labels else str(i)
 
 
 def _tried(done: Completion) -> list[str]:
@@ -245,10 +241,10 @@ def _tried(done: Completion) -> list[str]:
     out = [
         html.p(f"Why this answer: {reason}.") if (reason := why(done)) else "",
         html.p(
-            "Every method was fitted without some of the known entries and then had to predict them. Best first: half "
-            "by the error in the unit of the data, half by the error in standard deviations of each slice. A method "
-            "that was dropped early was tested on fewer entries: compare it with what the leader had on these. In the "
-            "end the members of the answer were fitted to all known entries.",
+            "Every method was fitted without some of the known entries and then had to predict them. The order is by "
+            "the mean of two errors: in the unit of the data, and in the standard deviation of each slice. A method "
+            "that was dropped early was tested on fewer entries; beside it stands the error of the leader on these. "
+            "In the end the methods in the answer were fitted to all known entries.",
             "soft",
         ),
         f'<div class="scroll"><table>{head}{rows}</table></div>',

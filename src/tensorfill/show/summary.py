@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,18 +40,36 @@ def misfit(done: Completion) -> tuple[float, float]:
 
 def size_words(done: Completion) -> str:
     """`row 200 x column 160 x channel 3`."""
+    shape, _, _ = entries(done)
+    return " x ".join(f"{d} {n}" for d, n in zip(done.observations.dims, shape, strict=True))
+
+
+def entries(done: Completion) -> tuple[tuple[int, ...], int, int]:
+    """(shape, entries known, entries filled in): of a table with categories its cells, not the numbers that stand for
+    them; land and gaps that stay open are not filled in.
+    """
     obs = done.observations
-    return " x ".join(f"{d} {n}" for d, n in zip(obs.dims, obs.shape, strict=True))
+    encoder, frame = getattr(obs.source, "encoder", None), getattr(obs.source, "frame", ())
+    if encoder is not None and len(frame) == obs.shape[0]:
+        cells = frame.iloc[:, sorted({c.place for c in encoder.used})].notna().to_numpy()
+        return cells.shape, int(cells.sum()), int((~cells).sum())
+    left = 0 if done.unfilled is None else int((done.unfilled & ~obs.mask).sum())
+    return obs.shape, obs.nnz, obs.size - obs.nnz - left
+
+
+def known_words(done: Completion) -> str:
+    """`1,408 of 1,600 entries (88.0%)`."""
+    shape, known, _ = entries(done)
+    size = math.prod(shape)
+    return f"{known:,} of {size:,} entries ({known / size:.1%})"
 
 
 def printed(done: Completion) -> str:
     """What `print(done)` shows."""
-    obs = done.observations
     rows = [row for row in lines_about(done, done.quality) if row[0] not in ("data", "known", "method")]
     return "\n".join(
         [
-            f"{heading(done)} by {done.method}: {size_words(done)}, {obs.nnz:,} of {obs.size:,} entries observed "
-            f"({obs.share:.1%})",
+            f"{heading(done)} by {done.method}: {size_words(done)}, {known_words(done)} known",
             *(f"  {word:<9} {text}" for word, text in rows),
         ]
     )
@@ -58,11 +77,11 @@ def printed(done: Completion) -> str:
 
 def lines_about(done: Completion, good: str) -> list[tuple[str, str]]:
     """What to say about a run: (word, text), `good` being what is said of how good it is."""
-    obs, draws, ends = done.observations, convergence(done), objective(done)
+    draws, ends = convergence(done), None if done.tried else objective(done)  # of one among many trials it says nothing
     lines = [
         ("status", done.status.sentence),
         ("data", size_words(done)),
-        ("known", f"{obs.nnz:,} of {obs.size:,} entries ({obs.share:.1%}); {obs.size - obs.nnz:,} filled in"),
+        ("known", f"{known_words(done)}; {entries(done)[2]:,} filled in"),
         ("method", done.method),
         ("model", model_words(done)),
         ("why", why(done)),
@@ -105,8 +124,8 @@ def _blended(done: Completion) -> bool:
 
 
 def gap_words(done: Completion) -> str:
-    """`error by place: 0.72 next to a known entry; 0.29 2 or 3 steps from one`."""
-    return "error by place: " + "; ".join(f"{error:.3g} {kind}" for kind, error in done.by_gap.items())
+    """`error by place: next to a known entry 0.72, 2 or 3 steps from one 0.29`."""
+    return "error by place: " + ", ".join(f"{kind} {error:.3g}" for kind, error in done.by_gap.items())
 
 
 def column_lines(done: Completion, most: int = 12) -> list[str]:
@@ -195,7 +214,7 @@ def facts(done: Completion) -> dict[str, Any]:
         "shape": list(obs.shape),
         "dims": list(obs.dims),
         "observed": obs.nnz,
-        "filled": obs.size - obs.nnz,
+        "filled": entries(done)[2],
         "iterations": done.iterations,
         "seconds": _number(done.seconds),
         "objective": _number(values[-1]) if len(values) else None,

@@ -52,7 +52,7 @@ class AlongMode(Method):
             yield from self.along(n, facts)
         for n, m in enumerate(facts.modes):
             if m.period is not None:  # what lies a period apart may be more alike than neighbours are
-                turns = replace(self, mode=n, dim=f"{m.dim} // {m.period}", time=())
+                turns = replace(self, mode=n, dim=f"{m.dim} in steps of {m.period}", time=())
                 yield Folded(turns, n, m.period, m.dim)
         if len(self.time) > 1:
             dims = join_dims([m.dim for m in facts.modes], self.time)
