@@ -94,7 +94,7 @@ def test_the_leaderboard_says_everything():
     assert all(row.note for row in done.tried if not np.isfinite(row.error))
     early = [row for row in done.tried if row.note.startswith("dropped: no weight")]
     assert early
-    assert all(re.search(r"the leader on the same entries: [\d.e-]+\)$", row.note) for row in early)
+    assert all(re.search(r"; the leader had [\d.e-]+ on the same entries$", row.note) for row in early)
     assert done.settings["candidate"]
     assert "bayes" in str(names)
     assert done.facts.observed == done.observations.nnz

@@ -9,7 +9,7 @@ import pytest
 import tensorfill as tfl
 from tensorfill.data import samples
 from tensorfill.methods.base import METHODS
-from tensorfill.result.record import COLUMN_MEANS, LeaderboardRow
+from tensorfill.result.record import COLUMN_MEANS, Leaderboard, LeaderboardRow
 from tensorfill.show.leaderboard import answered_by, leaderboard, not_tried, why
 from tensorfill.show.summary import heading, printed
 
@@ -76,3 +76,16 @@ def test_headings_say_what_the_data_are(done):
 def test_no_iterations_are_told_of_where_there_are_none(done):
     assert "0 iterations" not in printed(replace(done, history=type(done.history)()))
     assert "why" in printed(done)
+
+
+def test_the_leaderboard_prints_as_a_table(done, tmp_path):
+    board = Leaderboard([row("bayes", 0.5, 0.75), row("low rank 3", 0.62, 0.25), row("tt", NAN, 0.0, "no such form")])
+    assert str(board).split("\n") == [
+        "method      error       weight  note",
+        "bayes       0.5 ± 0.1   75%",
+        "low rank 3  0.62 ± 0.1  25%",
+        "tt                              no such form",
+    ]
+    assert list(pd.DataFrame(board)["weight"]) == [0.75, 0.25, 0.0]
+    done.save(tmp_path / "run.npz")
+    assert str(tfl.Completion.load(tmp_path / "run.npz").tried) == str(done.tried)

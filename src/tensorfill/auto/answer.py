@@ -22,7 +22,7 @@ from tensorfill.methods.tabular.means import Means
 from tensorfill.result.answer import Blend, Factors, Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.packing import Answer
-from tensorfill.result.record import History, LeaderboardRow, Status
+from tensorfill.result.record import History, Leaderboard, LeaderboardRow, Status
 from tensorfill.solvers.fit import ENDED_EARLY
 from tensorfill.typing import Array
 
@@ -186,7 +186,7 @@ def _inside(answer: Answer, facts: Facts) -> Answer:
     return Blend((answer,), np.ones((1, 1)), None, low, high)
 
 
-def leaderboard(contest: Contest, decision: Decision | None) -> tuple[LeaderboardRow, ...]:
+def leaderboard(contest: Contest, decision: Decision | None) -> Leaderboard:
     """Everything that was tried: what ran on all folds, best first; what did not; what was left out, and why."""
     rows, nan = [], float("nan")
     ran = sorted((e for e in contest.trials if e.parts), key=lambda e: (not contest.whole(e), contest.loss(e)))
@@ -200,12 +200,13 @@ def leaderboard(contest: Contest, decision: Decision | None) -> tuple[Leaderboar
         note = trial.note
         if note and k < len(ran[0].predictions):  # its error is of fewer entries: what the first has there
             same = np.sqrt(_squares(contest, ran[0].predictions[:k])[chose].mean())
-            note = f"{note} (the leader on the same entries: {same:.3g})"
+            note = f"{note}; the leader had {same:.3g} on the same entries"
         rows.append(LeaderboardRow(trial.method.label, error, chance, trial.seconds, weight, note, trial.family))
     for trial in (e for e in contest.trials if not e.parts):
         rows.append(LeaderboardRow(trial.method.label, nan, nan, trial.seconds, 0.0, trial.note, trial.family))
     left_out = ((label, *rest) for label, rest in contest.left_out.items())
-    return (*rows, *(LeaderboardRow(label, nan, nan, 0.0, 0.0, why, method) for label, method, why in left_out))
+    rows += (LeaderboardRow(label, nan, nan, 0.0, 0.0, why, method) for label, method, why in left_out)
+    return Leaderboard(rows)
 
 
 def _squares(contest: Contest, predictions: Array) -> Array:

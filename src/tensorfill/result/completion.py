@@ -26,7 +26,7 @@ from tensorfill.result.exported import Exports
 from tensorfill.result.intervals import bounds, fill_missing
 from tensorfill.result.packing import Answer, Draws
 from tensorfill.result.quality import quality
-from tensorfill.result.record import Bars, ColumnError, History, LeaderboardRow, Status
+from tensorfill.result.record import Bars, ColumnError, History, Leaderboard, LeaderboardRow, Status
 from tensorfill.result.rows import RowModel, extend
 from tensorfill.result.top import Top, top
 from tensorfill.result.transformed import Refolded, unfold
@@ -69,7 +69,7 @@ class Completion(Exports):
     settings: Mapping[str, Any] = field(default_factory=dict)
     problem: Problem | None = None
     facts: Facts | None = None
-    tried: tuple[LeaderboardRow, ...] = ()
+    tried: tuple[LeaderboardRow, ...] = Leaderboard()
     held_out: float = np.nan
     error: float = np.nan
     by_gap: Mapping[str, float] = field(default_factory=dict)

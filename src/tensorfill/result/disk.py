@@ -30,7 +30,7 @@ from tensorfill.io.encoding import TableEncoder
 from tensorfill.io.formats.arrays import read_archive
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.result.packing import PriorNeeded, unpack
-from tensorfill.result.record import Bars, ColumnError, History, LeaderboardRow, Row, Status
+from tensorfill.result.record import Bars, ColumnError, History, Leaderboard, LeaderboardRow, Row, Status
 from tensorfill.typing import Array
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _fields(arrays: dict[str, Array], meta: dict[str, Any], prior: NumericalPrio
         answer=unpack(own, meta["answer"], prior),
         settings=meta["settings"],
         facts=None if meta["facts"] is None else Facts.from_settings(meta["facts"]),
-        tried=tuple(LeaderboardRow(**row) for row in meta["tried"]),
+        tried=Leaderboard(LeaderboardRow(**row) for row in meta["tried"]),
         held_out=float(meta["held_out"]),
         error=float(meta["error"]),
         by_gap=meta["by_gap"],

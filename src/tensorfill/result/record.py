@@ -102,6 +102,24 @@ class LeaderboardRow:
     note: str = ""
     method: str = ""
 
+    @property
+    def measured(self) -> str:
+        """`0.558 ± 0.03`; empty where it has no error."""
+        return f"{self.error:.3g} ± {float(f'{self.standard_error:.1g}'):g}" if np.isfinite(self.error) else ""
+
+
+class Leaderboard(tuple[LeaderboardRow, ...]):
+    """The rows of a contest, best first. It prints as a table, and pandas.DataFrame(done.tried) makes one."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        rows = [(row.name, row.measured, f"{row.weight:.0%}" if row.weight else "", row.note) for row in self]
+        rows.insert(0, ("method", "error", "weight", "note"))
+        widths = [max(len(row[n]) for row in rows) for n in range(3)]
+        texts = ("  ".join([*(cell.ljust(w) for cell, w in zip(row, widths, strict=False)), row[3]]) for row in rows)
+        return "\n".join(text.rstrip() for text in texts)
+
 
 COLUMN_MEANS = "column means"  # what the answer is called where nothing was better
 

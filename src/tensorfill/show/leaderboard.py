@@ -37,16 +37,16 @@ def why(done: Completion) -> str:
     if done.settings.get("candidate") == COLUMN_MEANS:
         return "nothing that was tried was better than the column means on held-out entries"
     if len(parts) > 1:
-        alone = f"the best alone was {ran[0].name} ({_error(ran[0])})"
+        alone = f"the best alone was {ran[0].name} ({ran[0].measured})"
         return f"an ensemble of {len(parts)}, weighted by how well they predict held-out entries together; {alone}"
     if not parts:
         return ""
     if parts[0].method == "means" and parts[0] is not ran[0]:
-        return f"no model was clearly better than the means ({_error(parts[0])}) on held-out entries"
+        return f"no model was clearly better than the means ({parts[0].measured}) on held-out entries"
     others = [row for row in ran if row.method != parts[0].method]
     best = min(others, key=lambda row: row.error, default=None)
-    second = "" if best is None else f"; the best of other methods: {best.name} ({_error(best)})"
-    return f"it did best on held-out entries ({_error(parts[0])}){second}"
+    second = "" if best is None else f"; the best of other methods: {best.name} ({best.measured})"
+    return f"it did best on held-out entries ({parts[0].measured}){second}"
 
 
 def leaderboard(done: Completion) -> list[tuple[str, str, str, str]]:
@@ -54,7 +54,7 @@ def leaderboard(done: Completion) -> list[tuple[str, str, str, str]]:
     tried: first those that ran to the end, best first.
     """
     return [
-        (row.name, _error(row) if np.isfinite(row.error) else "", f"{row.seconds:.2f}", row.note or _share(row.weight))
+        (row.name, row.measured, f"{row.seconds:.2f}", row.note or _share(row.weight))
         for row in done.tried
         if was_tried(row)
     ]
@@ -72,10 +72,6 @@ def not_tried(done: Completion) -> list[tuple[list[str], str]]:
         if not was_tried(row):
             reasons.setdefault(row.note, []).append(row.name)
     return [(names, reason) for reason, names in reasons.items()]
-
-
-def _error(row: LeaderboardRow) -> str:
-    return f"{row.error:.3g} ± {float(f'{row.standard_error:.1g}'):g}"
 
 
 def _share(weight: float) -> str:

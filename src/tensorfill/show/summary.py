@@ -49,8 +49,9 @@ def entries(done: Completion) -> tuple[tuple[int, ...], int, int]:
     them; land and gaps that stay open are not filled in.
     """
     obs = done.observations
-    encoder, frame = getattr(obs.source, "encoder", None), getattr(obs.source, "frame", ())
-    if encoder is not None and len(frame) == obs.shape[0]:
+    source: Any = obs.source
+    encoder, frame = getattr(source, "encoder", None), getattr(source, "frame", None)
+    if encoder is not None and frame is not None and len(frame) == obs.shape[0]:
         cells = frame.iloc[:, sorted({c.place for c in encoder.used})].notna().to_numpy()
         return cells.shape, int(cells.sum()), int((~cells).sum())
     left = 0 if done.unfilled is None else int((done.unfilled & ~obs.mask).sum())
