@@ -181,7 +181,7 @@ def test_a_result_in_every_format_it_fits(workspace, tmp_path):
     for name in formats:
         written = workspace.write(name, str(tmp_path))
         assert (tmp_path / written["name"]).stat().st_size > 0
-    assert "<details" in (tmp_path / workspace.details()["path"]).read_text()
+    assert "<details" in workspace.details()["html"]
     with pytest.raises(UserError, match="no error bars"):
         workspace.write("error-bars", str(tmp_path))
 
@@ -220,7 +220,7 @@ def test_a_stop_before_any_model_still_gives_an_answer(workspace, tmp_path, monk
     known = workspace.file.obs.mask
     assert filled[~known].min() >= filled[known].min()
     assert abs(filled[1, 2] - 3.6) < 3  # near the others of its row and its column
-    assert "<section" in Path(workspace.details()["path"]).read_text()
+    assert "<section" in workspace.details()["html"]
 
 
 def test_a_stop_in_a_contest_keeps_its_best(workspace, tmp_path, monkeypatch):
@@ -325,7 +325,7 @@ def test_columns_with_units_of_their_own_are_drawn_in_their_own_scales(workspace
     assert min(strip[0].std() for strip in strips) > 20  # not one of them in a single colour
     workspace.check({"method": "halrtc"})
     workspace.fit()
-    assert "<svg" in Path(workspace.details()["path"]).read_text()
+    assert "<svg" in workspace.details()["html"]
 
 
 def test_a_table_with_categories_is_filled_as_on_the_command_line(workspace, tmp_path):
@@ -354,7 +354,7 @@ def test_a_table_with_categories_is_filled_as_on_the_command_line(workspace, tmp
     assert "" not in [cell for line in made.splitlines() for cell in line.split(",")]
     for kind in told["formats"]:
         assert Path(workspace.write(kind["name"], str(out))["path"]).stat().st_size > 0
-    drawn = Path(workspace.details()["path"]).read_text()
+    drawn = workspace.details()["html"]
     assert drawn.count("<b>") == 6  # one gap in each of the first rows that have any
     assert "<b>Rome</b>" in drawn or "<b>Oslo</b>" in drawn
     with contextlib.suppress(SystemExit):

@@ -15,17 +15,17 @@ from tensorfill.app.sessions import Limits
 LARGEST_JSON = 64 << 10  # bytes
 
 
-def check_length(request: Request, limits: Limits) -> None:
-    """Refuse a body that announces itself as too long."""
-    length = request.headers.get("content-length", "0")
-    check_size(int(length) if length.isdigit() else 0, limits)
-
-
 def check_size(size: int, limits: Limits) -> None:
     """Refuse files that are too large."""
     if size > limits.upload:
         msg = f"the file is larger than {limits.upload >> 20} MB, the limit of this page; use the command line."
         raise RequestError(msg, code=413)
+
+
+def check_length(request: Request, limits: Limits) -> None:
+    """Refuse a body that announces itself as too long."""
+    length = request.headers.get("content-length", "0")
+    check_size(int(length) if length.isdigit() else 0, limits)
 
 
 async def save_body(request: Request, path: Path, limits: Limits) -> None:
@@ -59,11 +59,8 @@ async def json_body(request: Request) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         msg = "the request is not valid JSON."
         raise RequestError(msg, code=400) from error
-    if not isinstance(given, dict) or any(isinstance(v, dict) or _nested(v) for v in given.values()):
+    values = list(given.values()) if isinstance(given, dict) else [{}]
+    if any(isinstance(v, dict) or (isinstance(v, list) and not all(isinstance(x, str) for x in v)) for v in values):
         msg = "the request must be a JSON object of plain values."
         raise RequestError(msg, code=400)
-    return given
-
-
-def _nested(value: Any) -> bool:
-    return isinstance(value, list) and not all(isinstance(v, str) for v in value)
+    return dict(given)

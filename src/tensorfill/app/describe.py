@@ -6,20 +6,21 @@ import functools
 import math
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.app.options import Options
-from tensorfill.data.facts import Facts, unit_mode
+from tensorfill.app.mixedtable import column_kinds
+from tensorfill.app.openfile import OpenFile, paintable
+from tensorfill.app.options import COLOURS
+from tensorfill.data.facts import unit_mode
 from tensorfill.data.factwords import NUMBERS
 from tensorfill.data.labels import plain_labels
 from tensorfill.data.observations import DENSE_LIMIT, Observations
 from tensorfill.data.sentinels import sentinels
 from tensorfill.io.files import FORMATS, Loaded
-from tensorfill.io.formats.long import dim_names
+from tensorfill.io.formats.long import dim_labels, dim_names
 from tensorfill.io.mixed import MixedTable
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
@@ -41,41 +42,36 @@ MOST_STRIPS = 16  # columns that are named beside the heat map
 HOLE_SHARE, HOLE_SPIKE, NEARLY = (0.005, 0.98), 10, 4
 
 
-def paintable(loaded: Loaded) -> bool:
-    """Is it one picture, to be painted on?"""
-    return loaded.extra.get("axes") in ("HW", "HWC") and loaded.values is not None
-
-
-def describe_file(name: str, loaded: Loaded, sample: Observations, facts: Facts, choice: Options) -> dict[str, Any]:
+def describe_file(file: OpenFile, name: str) -> dict[str, Any]:
     """What the page says about a file, of which it has looked at a sample."""
-    missing = facts.size - facts.observed
-    return {
+    loaded, facts, frame = file.loaded, file.facts, None if file.table is None else file.table.frame
+    missing = facts.size - facts.observed if frame is None else int(frame.isna().to_numpy().sum())
+    shape, size = (facts.shape, facts.size) if frame is None else (frame.shape, frame.size)
+    long = loaded.extra.get("form") == "long" and "header" in loaded.extra
+    paint = paintable(loaded)
+    found = {
         "name": name,
         "kind": FORMATS[loaded.format].title,
-        "shape": list(facts.shape),
-        "dims": list(sample.dims),
-        "dtype": str(loaded.dtype),
-        "entries": facts.size,
+        "shape": list(shape),
+        "dims": list(file.sample.dims),
+        "entries": size,
         "missing": missing,
-        "share": missing / facts.size,
-        "numbers": NUMBERS[facts.numbers],
-        "range": [_plain(facts.low), _plain(facts.high)],
+        "share": missing / size,
         "lines": str(facts).split("\n")[2:],
-        "paint": paintable(loaded),
-        "picture": picture_axes(sample) is not None,
-        "given": picture_name(loaded),
-        "own_scales": None if paintable(loaded) else own_scales(sample),
-        "strips": strips(loaded),
+        "paint": paint,
+        "picture": frame is None and picture_axes(file.sample) is not None,
+        "given": "given.jpg" if paint and math.prod(shape[:2]) > LARGEST_PNG else "given.png",  # ten times as quick
         "questions": questions(loaded, full=not missing),
-        "peek": preview(loaded),
-        "columns": sorted(set(loaded.extra["header"]), key=loaded.extra["header"].index) if _long(loaded) else [],
-        "read_as": {"dims": list(loaded.dims or ()), "value": choice.value} if _long(loaded) else None,
-        "chosen": choice.reading,
+        "peek": preview(loaded, file.table),
+        "strips": strips(loaded, file.table),
+        "columns": list(dict.fromkeys(loaded.extra["header"])) if long else [],
+        "read_as": {"dims": list(loaded.dims or ()), "value": file.options.value} if long else None,
+        "chosen": file.options.reading,
     }
-
-
-def _long(loaded: Loaded) -> bool:
-    return loaded.extra.get("form") == "long" and "header" in loaded.extra
+    if frame is not None:
+        return found | {"kinds": column_kinds(frame), "own_scales": "column"}
+    found |= {"numbers": NUMBERS[facts.numbers], "range": [_plain(facts.low), _plain(facts.high)]}
+    return found | {"dtype": str(loaded.dtype), "own_scales": None if paint else own_scales(file.sample)}
 
 
 def _plain(value: float) -> str:
@@ -94,27 +90,15 @@ def questions(loaded: Loaded, *, full: bool) -> list[dict[str, Any]]:
     if alpha is not None and (alpha == 0).any():
         share = float((alpha == 0).mean())
         out.append({"text": f"{share:.1%} of the pixels are transparent: missing?", "set": {"alpha_missing": True}})
-    for word, colour in hole_colours(loaded):
-        share = float(pixels_of(loaded, colour).mean())
-        out.append({"text": f"{share:.1%} of the pixels are pure {word}: missing?", "mask": word})
+    for word, colour in COLOURS.items() if loaded.dtype == np.uint8 else ():
+        away = distance(loaded, colour)
+        share, near = float((away == 0).mean()), float((away <= NEARLY).mean())
+        if HOLE_SHARE[0] <= share <= HOLE_SHARE[1] and share > HOLE_SPIKE * (near - share):
+            out.append({"text": f"{share:.1%} of the pixels are pure {word}: missing?", "mask": word})
     return out
 
 
-def hole_colours(loaded: Loaded) -> list[tuple[str, int]]:
-    """Black and white, where they stand out as the filling of holes would."""
-    if loaded.dtype != np.uint8:
-        return []
-    return [(word, c) for word, c in (("black", 0), ("white", 255)) if _stands_out(loaded, c)]
-
-
-def _stands_out(loaded: Loaded, colour: int) -> bool:
-    away = _distance(loaded, colour)
-    exact, nearly = np.count_nonzero(away == 0), np.count_nonzero(away <= NEARLY)
-    low, high = HOLE_SHARE
-    return bool(low <= exact / away.size <= high and exact > HOLE_SPIKE * (nearly - exact))
-
-
-def _distance(loaded: Loaded, colour: int) -> NDArray[np.uint8]:
+def distance(loaded: Loaded, colour: int) -> NDArray[np.uint8]:
     """How far the furthest channel of each pixel of an 8-bit picture is from black or white, (H, W)."""
     assert loaded.values is not None
     channels = loaded.values.reshape(*loaded.shape[:2], -1)
@@ -123,43 +107,37 @@ def _distance(loaded: Loaded, colour: int) -> NDArray[np.uint8]:
     return np.asarray(out if colour == 0 else 255 - out)
 
 
-def pixels_of(loaded: Loaded, colour: int) -> NDArray[np.bool_]:
-    """The pixels that have this value in all channels, (H, W)."""
-    return _distance(loaded, colour) == 0
+def is_table(loaded: Loaded, table: MixedTable | None) -> bool:
+    """Has it rows and columns to be shown?"""
+    return table is not None or (len(loaded.shape) == 2 and loaded.values is not None and not loaded.extra.get("axes"))
 
 
-def write_colour_mask(loaded: Loaded, colour: int, path: Path) -> None:
-    """A mask of a hole's colour as a picture: black = missing."""
-    from PIL import Image
+def margins(loaded: Loaded, table: MixedTable | None, *places: Any) -> list[Any]:
+    """The name of the rows of a table, and the labels of these of its rows and columns: texts are shortened, dates are
+    not, since they differ in the middle.
+    """
+    out: list[Any] = ["row" if table is not None else dim_names(loaded)[0]]
+    for labels, at in zip(dim_labels(loaded) if table is None else table.frame.axes, places, strict=True):
+        chosen = plain_labels([labels[k] for k in at])
+        out.append([shorten(x) if chosen.dtype.kind == "U" else x for x in format_labels(chosen)])
+    return out
 
-    Image.fromarray(np.where(pixels_of(loaded, colour), 0, 255).astype(np.uint8)).save(path)
 
-
-def preview(loaded: Loaded) -> dict[str, Any] | None:
-    """The first rows of a matrix: labels, and cells of which None is missing."""
-    if len(loaded.shape) != 2 or loaded.values is None or loaded.extra.get("axes"):
+def preview(loaded: Loaded, table: MixedTable | None = None) -> dict[str, Any] | None:
+    """The first rows of a table: labels, and cells of which None is missing."""
+    if not is_table(loaded, table):
         return None
-    values, known = loaded.values[:ROWS, :COLUMNS], loaded.observed()
-    names, labels = dim_names(loaded), loaded.labels or {}
-    marks = [
-        _marks(list(labels.get(d, range(n)))[:k]) for d, n, k in zip(names, loaded.shape, values.shape, strict=True)
-    ]
-    return {
-        "corner": names[0],
-        "rows": marks[0],
-        "columns": marks[1],
-        "cells": [
-            [f"{v:.6g}" if k else None for v, k in zip(*row, strict=False)]  # there are more, which are not shown
-            for row in zip(values, known, strict=False)
-        ],
-        "more": [n - k for n, k in zip(loaded.shape, values.shape, strict=True)],
-    }
-
-
-def _marks(labels: list[Any]) -> list[str]:
-    """Labels for the margin of a table: texts are shortened, dates are not, since they differ in the middle."""
-    at = plain_labels(labels)
-    return [shorten(x) for x in format_labels(at)] if at.dtype.kind == "U" else format_labels(at)
+    shape = loaded.shape if table is None else table.frame.shape
+    corner, *marks = margins(loaded, table, *(range(min(k, n)) for k, n in zip((ROWS, COLUMNS), shape, strict=True)))
+    if table is not None:
+        cells = table.texts(ROWS, COLUMNS)
+    else:
+        assert loaded.values is not None
+        values, known = (x[:ROWS, :COLUMNS] for x in (loaded.values, loaded.observed()))
+        rows = zip(values.tolist(), known.tolist(), strict=True)
+        cells = [[f"{v:.6g}" if k else None for v, k in zip(*row, strict=True)] for row in rows]
+    more = [n - len(x) for n, x in zip(shape, marks, strict=True)]
+    return {"corner": corner, "rows": marks[0], "columns": marks[1], "cells": cells, "more": more}
 
 
 def own_scales(obs: Observations) -> str | None:
@@ -168,21 +146,18 @@ def own_scales(obs: Observations) -> str | None:
     return None if mode is None else obs.dims[mode]
 
 
-def strips(loaded: Loaded) -> list[str]:
+def strips(loaded: Loaded, table: MixedTable | None) -> list[str]:
     """The names of the few columns of a table, which its heat map shows as strips one below the other."""
-    if len(loaded.shape) != 2 or not loaded.labels or not is_lying(loaded.shape) or loaded.shape[1] > MOST_STRIPS:
+    shape = loaded.shape if table is None else table.frame.shape
+    named = is_table(loaded, table) and (table is not None or loaded.labels)
+    if not named or not is_lying(shape) or shape[1] > MOST_STRIPS:
         return []
-    return _marks(list(loaded.labels.get(dim_names(loaded)[1], [])))
+    return list(margins(loaded, table, (), range(shape[1]))[2])
 
 
 def is_lying(shape: Sequence[int]) -> bool:
     """Is a heat map of this shape turned, so that its longer side lies?"""
     return shape[0] > 1.5 * shape[1]
-
-
-def picture_name(loaded: Loaded) -> str:
-    """The file that the data are drawn into: JPEG for large photographs, which is ten times as quick."""
-    return "given.jpg" if paintable(loaded) and math.prod(loaded.shape[:2]) > LARGEST_PNG else "given.png"
 
 
 def draw_photograph(loaded: Loaded, limits: tuple[float, float]) -> NDArray[np.uint8]:
@@ -235,27 +210,23 @@ def _slice_sums(T: Array) -> list[Array]:
 
 def filled_rows(done: Completion, loaded: Loaded, table: MixedTable | None) -> str:
     """The first rows of a table that had gaps, as HTML; what was filled in is bold. Empty for anything else."""
+    if not is_table(loaded, table):
+        return ""
     if table is not None:
         cells, known = done.completed.to_numpy(dtype=object), table.frame.notna().to_numpy()
-        corner, marks = "row", [[str(k) for k in labels] for labels in (done.completed.index, done.completed.columns)]
-    elif len(loaded.shape) == 2 and not loaded.extra.get("axes"):
-        cells, known, (corner, other) = np.asarray(done), done.observations.mask, dim_names(loaded)
-        every = loaded.labels or {}
-        marks = [_marks(list(every.get(d, range(n)))) for d, n in zip((corner, other), loaded.shape, strict=True)]
     else:
-        return ""
+        cells, known = np.asarray(done), done.observations.mask
     rows = np.flatnonzero(~known.all(axis=1))[:ROWS]
     columns = np.flatnonzero(~known[rows].all(axis=0) | (known.shape[1] <= COLUMNS))[:COLUMNS]
-    head = "".join(f"<th>{escape(x)}</th>" for x in (corner, *(marks[1][n] for n in columns)))
-    lines = [
-        f"<th>{escape(marks[0][k])}</th>"
-        + "".join(f'<td class="number">{_cell(cells[k, n], known=known[k, n])}</td>' for n in columns)
-        for k in rows
-    ]
+    corner, *marks = margins(loaded, table, rows, columns)
+    lines = ["".join(f"<th>{escape(x)}</th>" for x in (corner, *marks[1]))]
+    for mark, k in zip(marks[0], rows, strict=True):
+        body = (f'<td class="number">{_cell(cells[k, n], known=known[k, n])}</td>' for n in columns)
+        lines.append(f"<th>{escape(mark)}</th>{''.join(body)}")
     return (
         '<details class="part" open><summary>Filled in</summary><div><p class="soft">The first rows that had gaps; '
         'what was filled in is bold.</p><div class="scroll"><table><tr>'
-        + "</tr><tr>".join([head, *lines])
+        + "</tr><tr>".join(lines)
         + "</tr></table></div></div></details>"
     )
 

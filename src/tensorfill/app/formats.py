@@ -8,6 +8,7 @@ import numpy as np
 
 from tensorfill.io.files import FORMATS, Loaded
 from tensorfill.io.formats.output import can_write
+from tensorfill.io.mixed import table_format
 from tensorfill.typing import Array
 
 USUAL = {"picture": ("png", "tiff", "jpeg", "npy"), "table": ("csv", "parquet", "npy"), "array": ("npy", "csv", "mat")}
@@ -41,6 +42,12 @@ def _piece(completed: Array, like: Loaded) -> tuple[Array, Loaded]:
     return values, dataclasses.replace(
         like, format="npy", shape=values.shape, values=values, mask=none, labels=labels, extra=extra
     )
+
+
+def table_formats(name: str) -> list[dict[str, str]]:
+    """The formats that hold a table with text, the file's own first."""
+    own = [table_format(name), *(table_format(kind.endings[0]) for _, kind in FORMATS.items())]
+    return [_describe(name) for name in dict.fromkeys(kind.name for kind in own if kind is not None)]
 
 
 def _describe(name: str) -> dict[str, str]:

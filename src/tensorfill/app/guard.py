@@ -42,7 +42,7 @@ class Guard:
         self._code, self._until = code, time.monotonic() + CODE_LIFETIME
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":  # the start and the end of the server, and websockets, which no route takes
             await self.app(scope, receive, send)
             return
 
@@ -51,13 +51,7 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        refusal = self.refusal(scope)
-        if refusal is None:
-            await self.app(scope, receive, with_headers)
-        elif scope["type"] == "http":
-            await refusal(scope, receive, with_headers)
-        else:
-            await send({"type": "websocket.close", "code": 1008})
+        await (self.refusal(scope) or self.app)(scope, receive, with_headers)
 
     def refusal(self, scope: Scope) -> Response | None:
         """The response to a request that may not pass, or None."""

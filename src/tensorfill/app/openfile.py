@@ -8,16 +8,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from tensorfill.app.describe import paintable
 from tensorfill.app.options import Options
 from tensorfill.data.facts import Facts, compute_facts
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.io.files import Loaded
 from tensorfill.io.mixed import MixedTable
+from tensorfill.io.observe import observe
 from tensorfill.terminal import collect_warnings
 
 LOOKED_AT = 1_500_000  # entries of a photograph that are looked at to describe it
 ENOUGH = 1000  # known ones among them
+
+
+def paintable(loaded: Loaded) -> bool:
+    """Is it one picture, to be painted on?"""
+    return loaded.extra.get("axes") in ("HW", "HWC") and loaded.values is not None
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,8 @@ class OpenFile:
 
     @cached_property
     def obs(self) -> Observations:
-        """The known entries."""
-        return self.loaded.observations()
+        """The known entries; of a table with text its columns as numbers."""
+        return self.loaded.observations() if self.table is None else observe(self.table.frame)
 
     @cached_property
     def sample(self) -> Observations:
@@ -52,7 +57,7 @@ class OpenFile:
     def facts(self) -> Facts:
         """The facts, with the size of the whole file."""
         found, shape = compute_facts(self.sample), self.loaded.shape
-        if found.shape == shape:
+        if self.table is not None or found.shape == shape:
             return found
         known = self.loaded.observed_values()
         return dataclasses.replace(

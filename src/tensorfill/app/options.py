@@ -33,12 +33,15 @@ PAGE_WORDS = [
     (r"\{'(\w+)': (\d+)\}", r"\1=\2"),
     (r"say what it is(?::| with) --format(?: \([^)]*\))?", "give the file the ending of its format"),
     (r",? or --format\b", ""),
-    (r"; fill_unseen=True fills them", ""),
+    (r"; fill_unseen=True \(--fill-unseen\) fills them", ""),
     (r'\bprior="?([\w-]+)"?', r'"Kind of numbers": \1'),
     (r'\bmethod="?([\w-]+)"?', r'"Method": \1'),
     (r'\beffort="?([\w-]+)"?', r'"Effort": \1'),
     (r"\brank=(\d+)", r'"Rank": \1'),
 ]
+
+
+COLOURS = {"black": 0, "white": 255}  # of pixels that may be taken as missing
 
 
 @dataclass(frozen=True)
@@ -125,19 +128,19 @@ def stem(name: str) -> str:
     return path.stem
 
 
-def bars_name(name: str, *, table: bool) -> str:
+def bars_name(name: str, table: bool) -> str:
     """The file of the error bars: of a table with text a table of its numbers."""
     return f"{stem(name)}-error-bars.{'csv' if table else 'npy'}"
 
 
-def command(choice: Options, name: str, out: str, mask: str | None, *, table: bool = False) -> str:
+def command(choice: Options, name: str, out: str, mask: str | None, table: bool = False) -> str:
     """The command line that does what the page did."""
     words = ["tensorfill", "complete", name, "-o", out]
     words += [] if mask is None else ["--mask", mask]
     for option, value in {**choice.reading, **choice.fitting, **choice.about_time}.items():
         flag = f"--{option.replace('_', '-')}"
         if option == "error_bars":
-            words += [flag, bars_name(out, table=table)]
+            words += [flag, bars_name(out, table)]
         elif value is True:
             words.append(flag)
         else:
@@ -149,8 +152,15 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) and value == float(f"{value:g}") else str(value)
 
 
-def python(choice: Options, name: str, out: str, mask: str | None) -> str:
+def python(choice: Options, name: str, out: str, mask: str | None, table: bool = False) -> str:
     """The lines of Python that do what the page did."""
+    if table:
+        return (
+            "import tensorfill as tfl\nfrom tensorfill.io.mixed import MixedTable\n\n"
+            f"table = MixedTable.read({name!r}{arguments(choice.reading)})\n"
+            f"done = tfl.complete(table.frame{arguments(choice.fitting)})\n"
+            f"table.write({out!r}, done.completed)\n"
+        )
     names = "read, write" if mask is None else "read, read_mask, write"
     imports = f"import numpy as np\nimport tensorfill as tfl\nfrom tensorfill.io.files import {names}\n"
     known = f"loaded = loaded.with_mask(read_mask({mask!r}, loaded.shape))\n" if mask is not None else ""

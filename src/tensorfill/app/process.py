@@ -20,9 +20,9 @@ LOST = "the process that held this file ended, most likely because memory ran ou
 class RequestError(Exception):
     """A request that cannot be met, as one sentence for the page; `more` helps it to ask for what is needed."""
 
-    def __init__(self, sentence: str, **more: Any) -> None:
+    def __init__(self, sentence: str, code: int = 422, **more: Any) -> None:
         super().__init__(sentence)
-        self.sentence, self.more = sentence, more
+        self.sentence, self.code, self.more = sentence, code, more
 
 
 class WorkerProcess:

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.auto.contest import BUDGET, usual_budget
-from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
 from tensorfill.models.cp import CP
 from tensorfill.result.record import History
@@ -94,11 +92,6 @@ class Progress:
         save_picture(to_rgb(small, value_range(self.obs)), self.folder / "now.jpg", quality=85)
         self.pictures += 1
         self.tell(picture=self.pictures)
-
-
-def rough_seconds(facts: Facts, effort: str) -> float:
-    """About how long a run takes, for the pace of the bar before there is evidence."""
-    return max(1.0, BUDGET.get(effort, 1.0) * usual_budget(facts.observed))
 
 
 def current(state: Any, shape: tuple[int, ...]) -> Array | None:

@@ -8,7 +8,6 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,12 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 
 from tensorfill.app.bodies import check_length, json_body, save_body
 from tensorfill.app.guard import Guard
-from tensorfill.app.options import list_choices
+from tensorfill.app.options import COLOURS, list_choices
 from tensorfill.app.process import RequestError
 from tensorfill.app.sessions import Limits, Session, Sessions, safe_name
 from tensorfill.io.files import FORMATS, format_of
@@ -30,7 +29,6 @@ from tensorfill.io.formats.output import reason
 
 TICK = 0.25  # seconds between two messages about a run
 MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-COLOURS = {"black": 0, "white": 255}  # of pixels that may be taken as missing
 # Drawn by a worker under a fixed name for the page
 PICTURES = {"given.png": "image/png", "given.jpg": "image/jpeg", "now.jpg": "image/jpeg"}
 
@@ -40,37 +38,29 @@ Handler = Callable[[Request, Session], Awaitable[Response]]
 def create_app(*, token: str, hosts: set[str], code: str | None = None, limits: Limits | None = None) -> Starlette:
     """Build the application; `hosts` are the names it answers to, with their port, `code` opens it once."""
     sessions = Sessions(limits or Limits())
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        await sessions.start()
-        yield
-        await sessions.stop()
-
     pages = Pages(sessions)
+    asked = {
+        "": pages.resume,
+        "/events": pages.events,
+        "/details": pages.details,
+        "/pictures/{name}": pages.picture,
+        "/download/{what}": pages.download,
+    }
+    done = [pages.read, pages.mask, pages.run, pages.stop, pages.leave, pages.close]
     inner = [
         Route("/", pages.index),
         Route("/assets/{name}", pages.asset),
         Route("/choices", pages.choices),
         Route("/alive", pages.alive),
         Route("/files", pages.upload, methods=["POST"]),
-        Route("/files/{key}", pages.with_session(pages.resume)),
-        Route("/files/{key}/read", pages.with_session(pages.read), methods=["POST"]),
-        Route("/files/{key}/mask", pages.with_session(pages.mask), methods=["POST"]),
-        Route("/files/{key}/run", pages.with_session(pages.run), methods=["POST"]),
-        Route("/files/{key}/events", pages.with_session(pages.events)),
-        Route("/files/{key}/stop", pages.with_session(pages.stop), methods=["POST"]),
-        Route("/files/{key}/details", pages.with_session(pages.details)),
-        Route("/files/{key}/pictures/{name}", pages.with_session(pages.picture)),
-        Route("/files/{key}/download/{what}", pages.with_session(pages.download)),
-        Route("/files/{key}/leave", pages.with_session(pages.leave), methods=["POST"]),
-        Route("/files/{key}/close", pages.with_session(pages.close), methods=["POST"]),
+        *(Route(f"/files/{{key}}{place}", pages.with_session(page)) for place, page in asked.items()),
+        *(Route(f"/files/{{key}}/{p.__name__}", pages.with_session(p), methods=["POST"]) for p in done),
     ]
     app = Starlette(
         routes=[Mount(f"/{token}", routes=inner), Route(f"/{token}", lambda request: RedirectResponse(f"/{token}/"))],
         middleware=[Middleware(Guard, token=token, hosts=hosts, code=code)],
         exception_handlers={RequestError: _error_response, OSError: _error_response},
-        lifespan=lifespan,
+        lifespan=sessions.serve,
     )
     app.state.sessions = sessions
     return app
@@ -80,9 +70,7 @@ async def _error_response(request: Request, error: Exception) -> Response:
     if isinstance(error, OSError):  # of the server's own: the disk is full, no process can be started
         error = RequestError(f"this computer refused: {reason(error)}.", code=507)
     assert isinstance(error, RequestError)
-    more = dict(error.more)
-    code = more.pop("code", 422)
-    return JSONResponse({"error": error.sentence, **more}, code)
+    return JSONResponse({"error": error.sentence, **error.more}, error.code)
 
 
 def _load_assets() -> dict[str, tuple[bytes, str]]:
@@ -127,7 +115,6 @@ class Pages:
             if session is None:
                 msg = "this file is no longer open here; open it again."
                 raise RequestError(msg, code=404)
-            session.used = time.monotonic()
             return await handler(request, session)
 
         return handle
@@ -169,18 +156,15 @@ class Pages:
 
     async def mask(self, request: Request, session: Session) -> Response:
         """Use a mask: a picture or an array as the body, its name in the address; without a name, use none."""
-        _refuse_running(session)
         name = request.query_params.get("name", "")
         call: dict[str, Any] = {"method": "mask"}
         if name in COLOURS:
             call = {"method": "mask_colour", "colour": COLOURS[name]}
         elif name:
             check_kind(name)
-            check_length(request, self.sessions.limits)
             path = session.folder / f"mask-{secrets.token_hex(4)}{Path(name).suffix.lower()}"
             await save_body(request, path, self.sessions.limits)
-            painted = "painted" in request.query_params
-            call |= {"path": str(path), "name": safe_name(name), "painted": painted}
+            call |= {"path": str(path), "name": safe_name(name), "painted": "painted" in request.query_params}
         async with session.lock:
             _refuse_running(session)
             return JSONResponse(await session.describe(**call))
@@ -212,7 +196,7 @@ class Pages:
         async def stream() -> AsyncIterator[str]:
             while True:
                 status = session.status()
-                session.used = time.monotonic()
+                session.heard = time.monotonic()
                 yield f"data: {json.dumps(status)}\n\n"
                 if status["state"] != "running":
                     return
@@ -248,8 +232,7 @@ class Pages:
         """The result in words, pictures and tables, as HTML."""
         async with session.lock:
             _refuse_unfinished(session)
-            answer = await session.worker.call("details")
-            return Response(Path(answer["path"]).read_bytes(), media_type="text/html")
+            return HTMLResponse((await session.worker.call("details"))["html"])
 
     async def download(self, request: Request, session: Session) -> Response:
         """The answer as a file: in a format by its name, or `report`, `error-bars`, `mask`."""
@@ -285,12 +268,8 @@ def _refuse_unfinished(session: Session) -> None:
 def check_kind(name: str) -> None:
     """Refuse files of a kind that cannot be read."""
     kind = format_of(name)
-    if kind is not None and kind.name != "zarr":
-        return
-    endings = [e for _, k in FORMATS.items() for e in k.endings if k.name != "zarr"]
-    ending = Path(name).suffix
-    if not ending:
-        msg = f"{name!r} has no ending that says what it is; name it with one of {' '.join(endings)}"
+    if kind is None or kind.name == "zarr":
+        endings = [e for _, k in FORMATS.items() for e in k.endings if k.name != "zarr"]
+        what = f"files that end in {ending}" if (ending := Path(name).suffix) else f"files without an ending ({name})"
+        msg = f"{what} cannot be read here. These can: {' '.join(endings)}"
         raise RequestError(msg, code=415)
-    msg = f"files that end in {ending} cannot be read here. These can: {' '.join(endings)}"
-    raise RequestError(msg, code=415)

@@ -7,6 +7,8 @@ import re
 import secrets
 import shutil
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,9 @@ class Limits:
     upload : bytes of one file
     sessions, running : open files, and runs at the same time
     stalled : seconds without a byte after which an upload is given up
-    idle : seconds after which a file that nobody uses is closed
+    idle : seconds without a sign of life after which a file is closed
     away : seconds that a file stays open for a page that was left (a reload comes back at once)
-    silent : seconds without a sign of life after which a page may have to make room for another
+    silent : the same after which it may have to make room for another
     """
 
     upload: int = 512 << 20
@@ -50,7 +52,6 @@ class Session:
     state: str = "open"  # open, running, done, failed
     described: dict[str, Any] = field(default_factory=dict)  # the last description of the file
     news: dict[str, Any] = field(default_factory=dict)
-    used: float = field(default_factory=time.monotonic)
     heard: float = field(default_factory=time.monotonic)
     left: float | None = None
     began: float = 0.0
@@ -91,9 +92,9 @@ class Session:
         return {"state": self.state, "seconds": round(now - self.began, 2) if self.began else 0, **self.news}
 
     def is_expired(self, limits: Limits) -> bool:
-        """Has nobody used the file for long, or was its page left for good?"""
+        """Has no page spoken of the file for long, or was its page left for good?"""
         now = time.monotonic()
-        return now - self.used > limits.idle or (self.left is not None and now - self.left > limits.away)
+        return now - self.heard > limits.idle or (self.left is not None and now - self.left > limits.away)
 
     async def close(self) -> None:
         """End the worker process and remove the folder."""
@@ -107,35 +108,27 @@ class Sessions:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.by_key: dict[str, Session] = {}
-        self.storage: PrivateFolder | None = None
-        self._spare: asyncio.Task[WorkerProcess] | None = None
-        self._cleaner: asyncio.Task[None] | None = None
         self._starting = 0
 
-    async def start(self) -> None:
+    @asynccontextmanager
+    async def serve(self, app: object) -> AsyncIterator[None]:
+        """As long as the server runs; then end every worker process, and leave nothing on the disk."""
         self.storage = PrivateFolder()
         self._spare = self._start_worker()
-        self._cleaner = asyncio.create_task(self._close_expired())
-
-    async def stop(self) -> None:
-        """End every worker process, and leave nothing on the disk."""
+        cleaner = asyncio.create_task(self._close_expired())
         try:
-            if self._cleaner is not None:
-                self._cleaner.cancel()
+            yield
+            cleaner.cancel()
             for session in list(self.by_key.values()):
                 await self.close(session)
-            if self._spare is not None:
-                await (await self._spare).kill()
+            await (await self._spare).kill()
         finally:  # also where no process could be started
-            if self.storage is not None:
-                self.storage.remove()
+            self.storage.remove()
 
     def new_folder(self) -> Path:
         """Make the folder of a session to come, with one for its upload."""
-        assert self.storage is not None
         folder = self.storage.path / secrets.token_urlsafe(9)
-        folder.mkdir(mode=0o700)
-        (folder / "upload").mkdir(mode=0o700)
+        (folder / "upload").mkdir(parents=True)  # within one that is private
         return folder
 
     async def make_room(self) -> None:
@@ -161,13 +154,11 @@ class Sessions:
         return session
 
     async def _take_worker(self) -> WorkerProcess:
-        assert self._spare is not None
         spare, self._spare = self._spare, self._start_worker()  # before anyone else can take it
         worker = await spare
         return worker if worker.alive else await self._start_worker()
 
     def _start_worker(self) -> asyncio.Task[WorkerProcess]:
-        assert self.storage is not None
         return asyncio.create_task(WorkerProcess.start(self.storage.path))
 
     def find(self, key: str) -> Session | None:

@@ -14,6 +14,7 @@ import queue
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import IO, Any
 
@@ -80,43 +81,40 @@ class Worker:
 
     def answer(self, method: str, id: int, params: dict[str, Any]) -> bool:
         """Answer one call; False if it was refused."""
-        try:
-            with as_user_error(BAD_DATA):
-                values = getattr(self.workspace, METHODS[method])(**params)
-            self.send("reply", id=id, **values)
-        except UserError as error:
-            self.send("error", id=id, sentence=self.workspace.plain(error.sentence), more=self.workspace.hints(error))
-            return False
-        except Exception as error:  # a mistake of ours: said, not hidden, and the worker lives on
-            self.send("error", id=id, sentence=internal_error(error))
-            return False
-        return True
+        return self.tell("reply", "error", lambda: getattr(self.workspace, METHODS[method])(**params), id=id)
 
     def fit(self) -> None:
         """Do the run that was checked; it sends its progress as it goes."""
+        self.tell("done", "failed", self.run)
+
+    def run(self) -> dict[str, Any]:
+        """The summary of the run, or of the means where it was stopped before there was any model."""
+        try:
+            self.stoppable = True
+            if self.stopped:
+                self.on_interrupt()
+            self.workspace.fit()
+            self.stoppable = False
+        except KeyboardInterrupt:
+            self.workspace.fit_means()
+        return self.workspace.summary()
+
+    def tell(self, good: str, bad: str, work: Callable[[], dict[str, Any]], *, id: int = 0) -> bool:
+        """Send what the work returns as the event `good`, or one sentence as `bad`; was it good?"""
         try:
             with as_user_error(BAD_DATA):
-                try:
-                    self.stoppable = True
-                    if self.stopped:
-                        self.on_interrupt()
-                    self.workspace.fit()
-                    self.stoppable = False
-                except KeyboardInterrupt:
-                    self.workspace.fit_means()
-                self.send("done", **self.workspace.summary())
+                values = work()
+            self.send(good, id=id, **values)
         except UserError as error:
-            self.send("failed", sentence=self.workspace.plain(error.sentence))
-        except Exception as error:
-            self.send("failed", sentence=internal_error(error))
+            self.send(bad, id=id, sentence=self.workspace.plain(error.sentence), more=self.workspace.hints(error))
+            return False
+        except Exception as error:  # a mistake of ours: said, not hidden, and the worker lives on
+            line = (str(error).strip().splitlines() or [""])[0]
+            self.send(bad, id=id, sentence=f"an internal error occurred ({type(error).__name__}: {line}).")
+            return False
         finally:
             self.stoppable = False
-
-
-def internal_error(error: Exception) -> str:
-    """Describe an error that nobody foresaw."""
-    line = (str(error).strip().splitlines() or [""])[0]
-    return f"an internal error occurred ({type(error).__name__}: {line})."
+        return True
 
 
 def main() -> None:

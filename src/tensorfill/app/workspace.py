@@ -15,11 +15,12 @@ import numpy as np
 
 from tensorfill.api import complete
 from tensorfill.app import describe
-from tensorfill.app.formats import list_formats
-from tensorfill.app.mixedtable import describe_table, in_own_scales, table_formats, table_python
-from tensorfill.app.openfile import OpenFile
+from tensorfill.app.formats import list_formats, table_formats
+from tensorfill.app.mixedtable import in_own_scales
+from tensorfill.app.openfile import OpenFile, paintable
 from tensorfill.app.options import Options, bars_name, command, in_page_words, python, stem
-from tensorfill.app.progress import Progress, rough_seconds, save_picture
+from tensorfill.app.progress import Progress, save_picture
+from tensorfill.auto.contest import BUDGET, usual_budget
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
 from tensorfill.io.files import (
     FORMATS,
@@ -33,13 +34,13 @@ from tensorfill.io.files import (
     write,
 )
 from tensorfill.io.mixed import MixedTable
-from tensorfill.io.observe import observe
 from tensorfill.io.timeplan import TimePlan, plan_time
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import LEVEL, write_bars
 from tensorfill.result.record import History, Status
 from tensorfill.show.leaderboard import leaderboard
+from tensorfill.show.report import write_report
 from tensorfill.show.summary import quality
 from tensorfill.show.view import value_range
 from tensorfill.terminal import BAD_DATA, UserError, collect_warnings
@@ -61,7 +62,7 @@ class Workspace:
 
     def warm_up(self) -> None:
         """Import now what the first run would wait for."""
-        for name in ("numba", "matplotlib.figure", "scipy.ndimage", "tensorfill.show.report"):
+        for name in ("numba", "matplotlib.figure", "scipy.ndimage"):
             importlib.import_module(name)
         list_formats(np.zeros((2, 2)), Loaded("npy", (2, 2), np.dtype(float), values=np.zeros((2, 2))), "npy")
 
@@ -137,7 +138,8 @@ class Workspace:
     def mask_colour(self, colour: int) -> dict[str, Any]:
         """Take the pixels of this colour as missing."""
         path = self.folder / f"colour-{colour}.png"
-        describe.write_colour_mask(self._open().whole, colour, path)
+        away = describe.distance(self._open().whole, colour)
+        save_picture(np.where(away == 0, 0, 255).astype(np.uint8), path)  # black = missing
         return self.mask(str(path), painted=True)
 
     def _open(self) -> OpenFile:
@@ -160,17 +162,15 @@ class Workspace:
         table = MixedTable.find(str(self.path), options.missing_value) if plain else None
         file = OpenFile(options, whole, loaded, mask_file, mask_name, table)
         with collect_warnings(DataWarning) as more:
-            described = describe.describe_file(self.name, loaded, file.sample, file.facts, options)
-        if describe.paintable(loaded):
+            described = describe.describe_file(file, self.name)
+        if paintable(loaded):
             rgb = describe.draw_photograph(loaded, value_range(file.sample))
         else:
             rgb = describe.draw_heat_map(file.obs if table is None else in_own_scales(table))
         save_picture(rgb, self.folder / described["given"])
-        if table is not None:  # which is more than its columns of numbers
-            described |= describe_table(table)
-            notes, more = [], []
-        self.file, self.options, self.done = file, options, None
-        self.notes = list(dict.fromkeys([*notes, *more]))
+        self.file, self.options, self.done, self.notes = file, options, None, []
+        if table is None:  # of one with text it is said when it is filled
+            self._note([*notes, *more])
         return {**described, "variables": self.variables, "notes": self.notes, "mask": mask_name}
 
     # --- the fit ------------------------------------------------------------------------------------------------
@@ -180,24 +180,21 @@ class Workspace:
         file = self._open()
         options = file.options.with_fit(given)
         table = None if options.about_time else file.table
+        file = file if table is file.table else dataclasses.replace(file, table=None)  # time is a matter of numbers
         with collect_warnings(DataWarning) as more:
-            if table is None:
-                plan = plan_time(file.loaded, file.obs, **options.about_time)
-            else:
-                obs = observe(table.frame)
-                plan = TimePlan(obs, obs, dataclasses.replace(file.loaded, labels=None), {})
+            plan = plan_time(file.loaded, file.obs, **options.about_time)
         obs = plan.obs
         if obs.nnz == obs.size:
-            paint = describe.paintable(file.whole)
-            do = "Paint over what is to be replaced, or choose" if paint else "Say which value means missing, or choose"
-            msg = f"{self.name} has no missing entry: nothing to fill. {do} a mask."
+            do = "Paint over what is to be replaced" if paintable(file.whole) else "Say which value means missing"
+            msg = f"{self.name} has no missing entry: nothing to fill. {do}, or choose a mask."
             raise UserError(msg, BAD_DATA)
         if obs.size > DENSE_LIMIT:
             msg = f"{self.name} has {obs.size:.2g} entries, too many for a page; use the command line with --at."
             raise UserError(msg, BAD_DATA)
         self.options, self.plan, self.table, self.done = options, plan, table, None
         self._note(more)
-        return {"expected": round(rough_seconds(file.facts, options.effort), 1)}
+        rough = BUDGET.get(options.effort, 1.0) * usual_budget(file.facts.observed)
+        return {"expected": round(max(1.0, rough), 1)}  # the pace of the bar before there is evidence
 
     def _note(self, notes: list[str]) -> None:
         self.notes = list(dict.fromkeys([*self.notes, *notes]))
@@ -227,24 +224,23 @@ class Workspace:
         if self.done is None or self.plan is None:
             msg = "there is no answer yet; fill the gaps first."
             raise UserError(msg, BAD_DATA)
-        return self.done, self.plan.output
+        output = self.plan.output
+        return self.done, output if self.table is None else dataclasses.replace(output, labels=None)
 
     def _commands(self, out: str) -> tuple[str, str]:
         """The command and the lines of Python that give the same answer."""
-        file = self._open()
-        given = self.options, self.name, out, file.mask_name
-        if self.table is not None:
-            return command(*given, table=True), table_python(self.options, self.name, out)
+        given: Any = self.options, self.name, out, self._open().mask_name, self.table is not None
         return command(*given), python(*given)
 
     def summary(self) -> dict[str, Any]:
         """What the page shows first of the answer."""
         done, output = self._finish()
         file = self._open()
-        if self.table is None:
-            formats = list_formats(np.asarray(done), output, file.loaded.format)
-        else:
-            formats = table_formats(self.name)
+        formats = (
+            list_formats(np.asarray(done), output, file.loaded.format)
+            if self.table is None
+            else table_formats(self.name)
+        )
         out = f"{stem(self.name)}-filled{formats[0]['ending']}"
         gaps = ~done.observations.mask if self.table is None else self.table.frame.isna().to_numpy()
         if self.table is None and done.unfilled is not None:
@@ -252,7 +248,7 @@ class Workspace:
         if (ahead := self.options.horizon) and self.plan is not None:
             mode = self.plan.settings["time"][0]
             gaps = gaps.take(range(gaps.shape[mode] - ahead), axis=mode)
-        photo = describe.paintable(output)
+        photo = paintable(output)
         in_shell, in_python = self._commands(out)
         settled = set(file.loaded.notes) - set(output.notes)  # by a forecast, which adds steps that had no row
         return {
@@ -273,55 +269,44 @@ class Workspace:
         }
 
     def details(self) -> dict[str, Any]:
-        """Draw and explain the result: a piece of HTML in a file."""
-        done, output = self._finish()
-        path = self.folder / "details.html"
-        path.write_text(describe.details(done, output, self.table), "utf-8")
-        return {"path": str(path)}
+        """Draw and explain the result: a piece of HTML."""
+        return {"html": describe.details(*self._finish(), self.table)}
 
     def write(self, what: str, folder: str) -> dict[str, Any]:
         """Write a file to download."""
-        room = Path(folder)
-        name = self._write_mask(room) if what == "mask" else self._write_answer(what, room)
-        return {"path": str(room / name), "name": name}
-
-    def _write_mask(self, folder: Path) -> str:
-        file = self._open()
-        if file.mask_file is None or file.mask_name is None:
-            msg = "there is no mask to download; paint or choose one first."
-            raise UserError(msg, BAD_DATA)
-        shutil.copyfile(file.mask_file, folder / file.mask_name)
-        return file.mask_name
-
-    def _write_answer(self, what: str, folder: Path) -> str:
+        if what == "mask":
+            file = self._open()
+            if file.mask_file is None or file.mask_name is None:
+                msg = "there is no mask to download; paint or choose one first."
+                raise UserError(msg, BAD_DATA)
+            return {"path": str(file.mask_file), "name": file.mask_name}
+        path = Path(folder) / self._download_name(what)
         done, output = self._finish()
         if what == "report":
-            from tensorfill.show.report import write_report
-
-            name = f"{stem(self.name)}-report.html"
             how, _ = self._commands(f"{stem(self.name)}-filled")
-            write_report(done, folder / name, command=how, title=self.name, labels=output.labels, notes=self.notes)
+            write_report(done, path, command=how, title=self.name, labels=output.labels, notes=self.notes)
         elif what == "error-bars":
             if done.bars is None:
                 msg = f'this run has no error bars; tick "Error bars" ({LEVEL:.0%} intervals) and run again.'
                 raise UserError(msg, BAD_DATA)
-            name = bars_name(self.name, table=self.table is not None)
             if self.table is not None:
-                self.table.write_bars(str(folder / name), done)
+                self.table.write_bars(str(path), done)
             else:
-                write_bars(str(folder / name), done, output)
+                write_bars(str(path), done, output)
+        elif self.table is not None:
+            self.table.write(str(path), done.completed)
         else:
-            kind = FORMATS[what]
-            name = f"{stem(self.name)}-filled{kind.endings[0]}"
-            if self.table is None:
-                write(folder / name, np.asarray(done), output, format=kind.name)
-            else:
-                self.table.write(str(folder / name), done.completed)
-            if (folder / name).is_dir():  # Zarr: a directory, which a browser can have only as an archive
-                shutil.make_archive(str(folder / name), "zip", folder, name)
-                shutil.rmtree(folder / name)
-                name += ".zip"
-        return name
+            write(path, np.asarray(done), output, format=what)
+        if path.is_dir():  # Zarr: a directory, which a browser can have only as an archive
+            path = Path(shutil.make_archive(str(path), "zip", folder, path.name))
+        return {"path": str(path), "name": path.name}
+
+    def _download_name(self, what: str) -> str:
+        if what == "report":
+            return f"{stem(self.name)}-report.html"
+        if what == "error-bars":
+            return bars_name(self.name, self.table is not None)
+        return f"{stem(self.name)}-filled{FORMATS[what].endings[0]}"
 
 
 def _is_full(loaded: Loaded) -> bool:

@@ -117,9 +117,10 @@ class Extended(NumericalPrior):
         sizes = np.abs(t[t != 0])
         if self.x_domain.high < np.inf or not len(sizes):
             return self
-        size = float(np.clip(np.median(sizes), *(1e3 * bound for bound in SQUARABLE)))
+        smallest, largest = SQUARABLE
+        size = float(np.clip(np.median(sizes), 1e3 * smallest, 1e3 * largest))
         low = replace(self, floor=1e-3 * size)
-        return replace(low, floor=float(np.clip(1e-3 * low.start(size), *SQUARABLE)))
+        return replace(low, floor=float(np.clip(1e-3 * low.start(size), smallest, largest)))
 
     def _start(self, x: float) -> float:
         """A starting point moved inside the domain: from its very end (data that are all 0) no step would lead away."""
