@@ -2,23 +2,19 @@
 
 Design: `observations` is a sample in memory with statistics of all of them: starts, defaults and warnings use it. What
 needs every observation goes through `Partitions.gather`: a block is sent the rows of the longest mode that it owns and
-the factors of all other modes, and sends back the gradient in the same form. Where that mode is so long that its factor
-is kept with the blocks (`Placed`), its rows are there already, and only the factors of the other modes are sent.
+the factors of all other modes, and sends back the gradient in the same form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tensorfill.blocks import Block, Partitions
 from tensorfill.blocks.base import Sized, in_unit
-from tensorfill.blocks.batches import Batch
-from tensorfill.blocks.placed import Placed
 from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.models import MODELS
 from tensorfill.numerical.base import Interval, NumericalPrior
@@ -69,27 +65,11 @@ def value_and_pullback(block: Block, shared: Evaluation, own: Array) -> tuple[li
     return [value, [None if n == block.mode else G for n, G in enumerate(grads)]], mine
 
 
-def count_value_and_pullback(block: Block, shared: Evaluation, own: Array) -> tuple[list[Any], Array]:
-    """As `value_and_pullback`, with the number of observations after the gradients."""
-    total, mine = value_and_pullback(block, shared, own)
-    return [*total, len(block.values)], mine
-
-
 def value_alone(block: Block, shared: Evaluation, own: Array) -> tuple[float, None]:
     """(value of the data term in this block, None: nothing is kept per block)."""
     layout, factors = shared.layout(block, own)
     nll = shared.prior.nll(in_unit(block, shared.shift, shared.spread, shared.dtype), layout.predict(factors))
     return float((nll if block.weights is None else nll * block.weights).sum(dtype=np.float64)), None
-
-
-def model_at(block: Block, shared: tuple[Evaluation, Array], own: tuple[Array]) -> tuple[None, Array]:
-    """(None, model values at those of the coordinates (k, N) in `shared` that lie in the block's rows)."""
-    evaluation, indices = shared
-    row = indices[:, block.mode]
-    where = indices[(row >= block.rows.start) & (row < block.rows.stop)]
-    where[:, block.mode] -= block.first
-    factors = [own[0] if A is None else A for A in evaluation.factors]
-    return None, MODELS["cp"].of([len(A) for A in factors], evaluation.rank, factors).at(where)
 
 
 def first_outside(block: Block, domain: Interval, own: None) -> tuple[None, Any]:
@@ -104,12 +84,10 @@ def first_outside(block: Block, domain: Interval, own: None) -> tuple[None, Any]
 @dataclass(frozen=True, eq=False)
 class Partitioned(Problem):
     """A problem over partitions. Parameters are those of `Problem`, and `partitions`, of which `observations` must be
-    the sample; make one with `Partitioned.on_blocks`. `kept`: the factor of the longest mode stays with its blocks
-    (second-order sweeps alone, see `keeps`).
+    the sample; make one with `Partitioned.on_blocks`.
     """
 
     partitions: Partitions = field(kw_only=True, repr=False)
-    kept: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -148,60 +126,22 @@ class Partitioned(Problem):
 
     # --- the objective --------------------------------------------------------------------------------------------
 
-    def value(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
+    def value(self, factors: Sequence[Array]) -> float:
         factors = self.check_factors(factors)
         total, _ = self._gather(value_alone, factors)
-        return float(total) + self._l2(factors, smooth_in)
+        return float(total) + self._l2(factors)
 
     def value_and_grad(self, factors: Sequence[Array]) -> tuple[float, list[Array]]:
         factors = self.check_factors(factors)
-        value, grads = self._data_value_and_grads(factors)
-        return value + self._l2(factors), self._add_smooth(grads, factors)
-
-    def _data_value_and_grads(self, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        """The data term, and its gradient in every factor [(I_n, R)]."""
         (value, grads), mine = self._gather(value_and_pullback, factors)
         grads = list(grads)
         grads[self.partitions.main] = np.concatenate(mine)
-        return float(value), grads
+        return float(value) + self._l2(factors), self._add_smooth(grads, factors)
 
-    def check_factors(self, factors: Sequence[Array]) -> list[Array]:
-        if not self.kept:
-            return super().check_factors(factors)
-        return [
-            place_factor(self, A) if n == self.partitions.main else np.ascontiguousarray(A, dtype=self.dtype)  # type: ignore[misc]
-            for n, A in enumerate(factors)
-        ]
-
-    def _l2(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
-        main, far = self.partitions.main, factors[self.partitions.main]
-        if not isinstance(far, Placed):
-            return super()._l2(factors, smooth_in)
-        near = [np.zeros((1, far.columns)) if n == main else A for n, A in enumerate(factors)]
-        return super()._l2(near, smooth_in) + 0.5 * self.ridge * float(far.squares().sum())
-
-    @cached_property
-    def ridge(self) -> float:
-        """Of the longest mode: what its inter-element prior adds is ridge / 2 times the squares of its entries."""
-        p = self.interelement.get(self.partitions.main)
-        return 0.0 if p is None or p.smooth is None else float(p.smooth.matrix(1).toarray()[0, 0])
-
-    def at(self, factors: Sequence[Array], indices: Array) -> Array:
-        main, far = self.partitions.main, factors[self.partitions.main]
-        if not isinstance(far, Placed):
-            return super().at(factors, indices)
-        order = np.argsort(indices[:, main], kind="stable")
-        shared = self.evaluation(factors, main), indices[order]
-        own = [(part,) for part in far.parts]
-        x = np.empty(len(indices))
-        x[order] = np.concatenate(self.partitions.gather(model_at, shared, main, own)[1])
-        return x
-
-    def _gather(self, work: Any, factors: Sequence[Array], batch: Batch | None = None) -> tuple[Any, list[Any]]:
+    def _gather(self, work: Any, factors: Sequence[Array]) -> tuple[Any, list[Any]]:
         """(sum over blocks, list of what each block gives for its own rows) of `work(block, evaluation, own rows)`."""
-        main, far = self.partitions.main, factors[self.partitions.main]
-        own = far.parts if isinstance(far, Placed) else self.partitions.own(main, far)
-        return self.partitions.gather(work, self.evaluation(factors, main), main, own, batch=batch)
+        p = self.partitions
+        return p.gather(work, self.evaluation(factors, p.main), p.main, p.own(p.main, factors[p.main]))
 
     def evaluation(self, factors: Sequence[Array], mode: int) -> Evaluation:
         """What is sent to all blocks along `mode`: everything but the factor of that mode, of which each owns rows."""
@@ -211,28 +151,6 @@ class Partitioned(Problem):
             self.prior, self.model, self.rank, self.shape, others, self.dtype, p.shift, p.spread, p.threads
         )
 
-    def value_and_grad_mode(self, factors: Sequence[Array], mode: int) -> tuple[float, Array]:
-        factors = self.check_factors(factors)
-        value, grads = self._data_value_and_grads(factors)
-        return value + self._l2(factors, smooth_in=mode), self._add_smooth(grads, factors)[mode]
-
-    def stochastic(
-        self, factors: Sequence[Array], batch: int, step: int, rng: np.random.Generator
-    ) -> tuple[float, list[Array]]:
-        """As `Problem.stochastic`. All observations are divided into batches, of which every block holds a part; each
-        step uses one, and every batch is used once, in random order, before any is used again.
-        """
-        parts, factors = self.partitions, self.check_factors(factors)
-        count = max(1, round(parts.nnz / batch))
-        turn = np.random.default_rng([step // count, count]).permutation(count)[step % count]
-        (value, grads, size), mine = self._gather(count_value_and_pullback, factors, Batch(int(turn), count))
-        grads = list(grads)
-        grads[parts.main] = np.concatenate(mine)
-        scale = parts.nnz / max(size, 1)
-        for G in grads:
-            G *= G.dtype.type(scale)
-        return scale * float(value) + self._l2(factors), self._add_smooth(grads, factors)
-
     def fingerprint(self) -> str:
         own = self.partitions
         return f"{super().fingerprint()} {own.digest} {own.shift!r} {own.spread!r}"
@@ -241,25 +159,3 @@ class Partitioned(Problem):
         """The same problem for observations in memory, as a plain Problem."""
         names = ("rank", "prior", "interelement", "tensorspace", "layout", "dtype", "model")
         return Problem(observations, quiet=True, **{name: getattr(self, name) for name in names})
-
-
-def keeps(problem: Partitioned) -> bool:
-    """Can the factor of the longest mode be kept with its blocks? Only if its prior treats each row by itself, and all
-    of them alike: no prior, or a ridge.
-    """
-    if problem.model != "cp":
-        return False
-    main = problem.partitions.main
-    p = problem.interelement.get(main)
-    if p is None or p.smooth is None:
-        return True
-    if not p.smooth.has("matrix") or p.smooth.couples(problem.shape[main]):
-        return False
-    Q = p.smooth.matrix(2).toarray()
-    return bool(np.array_equal(Q, Q[0, 0] * np.eye(2)))
-
-
-def place_factor(problem: Partitioned, A: Array | Placed) -> Placed:
-    """The factor of the longest mode, (I_n, R), distributed to the blocks that own its rows."""
-    parts = problem.partitions
-    return A if isinstance(A, Placed) else Placed.of(parts, parts.main, np.ascontiguousarray(A, dtype=problem.dtype))

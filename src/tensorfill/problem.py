@@ -127,21 +127,20 @@ class Problem:
 
     # --- the objective ------------------------------------------------------------------------------------------
 
-    def value(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
-        """The objective; inf where a constraint is broken. `smooth_in`: leave out that mode's non-smooth prior."""
+    def value(self, factors: Sequence[Array]) -> float:
+        """The objective; inf where a constraint is broken."""
         if self.tensorspace is None:
-            return self.value_given(self.kernel.predict(factors), factors, smooth_in)
+            return self.value_given(self.kernel.predict(factors), factors)
         X = self._dense.full(factors)
-        return self.value_given(X.reshape(-1)[self.observations.flat], factors, smooth_in) + self.tensorspace.value(X)
+        return self.value_given(X.reshape(-1)[self.observations.flat], factors) + self.tensorspace.value(X)
 
-    def value_given(self, x: Array, factors: Sequence[Array], smooth_in: int | None = None) -> float:
+    def value_given(self, x: Array, factors: Sequence[Array]) -> float:
         """The objective save its tensor-space prior, given the model values x (nnz,) at the observed entries."""
-        return self.data_value(x) + self._l2(factors, smooth_in)  # Eq. 8 (gcdtc)
+        return self.data_value(x) + self._l2(factors)  # Eq. 8 (gcdtc)
 
-    def _l2(self, factors: Sequence[Array], smooth_in: int | None = None) -> float:
-        """The sum of the inter-element priors; of mode `smooth_in` only the smooth part of its prior."""
-        parts = [(p.smooth if n == smooth_in else p, n) for n, p in self.modes]
-        return sum(p.value(factors[n]) for p, n in parts if p is not None)  # Eq. 7
+    def _l2(self, factors: Sequence[Array]) -> float:
+        """The sum of the inter-element priors."""
+        return sum(p.value(factors[n]) for n, p in self.modes)  # Eq. 7
 
     def value_and_grad(self, factors: Sequence[Array]) -> tuple[float, list[Array]]:
         """The objective, and its gradient in every factor [(I_n, R)]; non-smooth priors add to the value alone."""
@@ -159,20 +158,6 @@ class Problem:
             if p.smooth is not None:
                 grads[n] += p.smooth.grad(factors[n])
         return grads
-
-    def value_and_grad_mode(self, factors: Sequence[Array], mode: int) -> tuple[float, Array]:
-        """The objective without mode `mode`'s non-smooth prior, and its gradient in that factor (I_n, R)."""
-        if self.tensorspace is None:
-            x = self.kernel.predict(factors)
-            total, g = self.entrywise(0, len(x), x)
-            grad = self.kernel.pullback(g, factors, mode)
-        else:
-            total, Y = self._dense_gradient(factors)
-            grad = self._dense.pullback_full(Y, factors)[mode]
-        p = self.interelement.get(mode)
-        if p is not None and p.smooth is not None:
-            grad = grad + p.smooth.grad(factors[mode])
-        return total + self._l2(factors, smooth_in=mode), grad
 
     def stochastic(
         self, factors: Sequence[Array], batch: int, step: int, rng: np.random.Generator

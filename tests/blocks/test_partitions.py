@@ -1,6 +1,5 @@
 """Observations in blocks: the same problem in every home, however it is cut; files in pieces; nothing left behind."""
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -10,9 +9,8 @@ import pytest
 from problems import make_problem
 
 import tensorfill as tfl
-from tensorfill.blocks import Partitions, Sample
+from tensorfill.blocks import Sample
 from tensorfill.blocks.base import cut_rows, hash_indices
-from tensorfill.blocks.batches import Batch
 from tensorfill.blocks.dense_subset import dense_subset
 from tensorfill.blocks.disk import PREFIX, Store, sweep
 from tensorfill.blocks.draw import Draw
@@ -21,13 +19,12 @@ from tensorfill.blocks.memory import in_memory
 from tensorfill.blocks.opening import open_data
 from tensorfill.blocks.paths import files_of
 from tensorfill.blocks.pieces import Columns, Piece, pieces_of
-from tensorfill.blocks.placed import Placed
 from tensorfill.data.memory import limit_memory
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.io.atomic import HOST
 from tensorfill.io.formats import FileError
-from tensorfill.partitioned import Partitioned, keeps
-from tensorfill.solvers import blockpiece
+from tensorfill.partitioned import Partitioned
+from tensorfill.solvers import blockrows
 from tensorfill.solvers.newton import Newton, sweeps_of
 
 SHAPE = (17, 9, 5)
@@ -52,18 +49,6 @@ def as_pieces(obs, rng, count=4):
 def homes(obs, rng, size, draw=NONE):
     yield in_memory(obs, draw, size_of_block=size)
     yield fill(as_pieces(obs, rng), obs.dims, shape=obs.shape).partitions(draw, size_of_block=size)
-
-
-def test_value_and_gradient_in_one_mode_leave_out_its_constraint_where_it_is_broken(rng):
-    obs = some(rng)
-    settings = {"prior": "normal", "interelement": {0: tfl.NonNegative(), 1: tfl.Ridge(0.5)}, "quiet": True}
-    problem = tfl.Problem(obs, 2, **settings)
-    factors = [rng.standard_normal((n, 2)) for n in SHAPE]  # negative entries break the constraint of mode 0
-    value, grad = problem.value_and_grad_mode(factors, 0)
-    for parts in homes(obs, rng, 90):
-        found, G = Partitioned.on_blocks(parts, 2, **settings).value_and_grad_mode(factors, 0)
-        np.testing.assert_allclose(found, value, rtol=1e-6)
-        np.testing.assert_allclose(G, grad, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("size", [10, 90, 10**6])
@@ -97,54 +82,31 @@ def test_newton_takes_the_same_steps_in_every_home(prior, rng):
     whole = three_steps(tfl.Problem(obs, 3, **settings))
     for size in (40, 10**6):
         for parts in homes(obs, rng, size):
-            for kept in (False, True):  # with its blocks, the longest factor
-                state = three_steps(Partitioned.on_blocks(parts, 3, **settings, kept=kept))
-                assert isinstance(state.factors[0], Placed) is kept
-                assert state.value == pytest.approx(whole.value, rel=1e-10)
-                for A, B in zip(state.factors, whole.factors, strict=True):
-                    np.testing.assert_allclose(np.asarray(A), B, rtol=1e-8, atol=1e-10)
+            state = three_steps(Partitioned.on_blocks(parts, 3, **settings))
+            assert state.value == pytest.approx(whole.value, rel=1e-10)
+            for A, B in zip(state.factors, whole.factors, strict=True):
+                np.testing.assert_allclose(A, B, rtol=1e-8, atol=1e-10)
             parts.close()
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
-@pytest.mark.parametrize("prior", ["normal", "poisson"])
-def test_rows_of_few_observations_are_solved_for_as_all_others(prior, ridge, rng, monkeypatch):
-    """By a system of their number: rows of none, of a few, and of more observations than columns side by side."""
-    counts = rng.poisson(2.0, (40, 9, 7)).astype(float)
-    known = rng.random(counts.shape) < np.linspace(0, 0.6, 40)[:, None, None]
-    known[0] = False
-    parts = in_memory(tfl.observe(np.where(known, counts, np.nan)), Draw(0, 0))
-    problem = Partitioned.on_blocks(parts, 12, prior=prior, interelement=penalties(3, {}, ridge), quiet=True)
-    start = [rng.uniform(0.2, 1.0, (n, 12)) for n in counts.shape]
-    answers = []
-    for share in (0.75, 0.0):
-        monkeypatch.setattr(blockpiece, "FEW", share)
-        answers.append(sweeps_of(problem)._solve(problem, start, None, 0, damped=False))
-    # without a ridge the equations themselves are off by rounding over jitter
-    np.testing.assert_allclose(*answers, rtol=1e-8 if ridge else 2e-3, atol=1e-9 if ridge else 1e-3)
 
 
 @pytest.mark.parametrize("prior", ["normal", "poisson"])
 def test_steps_towards_rows_are_the_same_in_every_home(prior, rng, monkeypatch):
-    """By observations, by equations of rows too long for a cache, and by those that blocks have added up."""
-    monkeypatch.setattr(blockpiece, "STEPS_FROM", 5)
+    monkeypatch.setattr(blockrows, "STEPS_FROM", 5)
     obs = some(rng, weighted=True)
     settings = dict(prior=prior, dtype=np.float64, interelement=penalties(3, {2: 1.0}, 0.1), quiet=True)
     start, states = [rng.uniform(0.5, 1.5, (n, 5)) for n in SHAPE], []
-    for size, piece in ((40, 2**15), (10**6, 2**15), (40, 8)):
-        monkeypatch.setattr(blockpiece, "PIECE", piece)
+    for size in (40, 10**6):
         for parts in homes(obs, rng, size):
-            for kept in (False, True):
-                problem, solver = Partitioned.on_blocks(parts, 5, **settings, kept=kept), Newton()
-                states.append(solver.init(problem, start, rng))
-                for _ in range(3):
-                    before, states[-1] = states[-1], solver.step(problem, states[-1], rng)
-                    assert states[-1].value < before.value
+            problem, solver = Partitioned.on_blocks(parts, 5, **settings), Newton()
+            states.append(solver.init(problem, start, rng))
+            for _ in range(3):
+                before, states[-1] = states[-1], solver.step(problem, states[-1], rng)
+                assert states[-1].value < before.value
             parts.close()
     for state in states[1:]:
         assert state.value == pytest.approx(states[0].value, rel=1e-10)
         for A, B in zip(state.factors, states[0].factors, strict=True):
-            np.testing.assert_allclose(np.asarray(A), np.asarray(B), rtol=1e-8, atol=1e-10)
+            np.testing.assert_allclose(A, B, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
@@ -156,11 +118,12 @@ def test_steps_towards_rows_end_where_their_minimum_is(ridge, rng, monkeypatch):
     parts = in_memory(tfl.observe(np.where(known, counts, np.nan)), Draw(0, 0))
     problem = Partitioned.on_blocks(parts, 12, prior="normal", interelement=penalties(3, {}, ridge), quiet=True)
     start, answers = [rng.normal(size=(n, 12)) for n in counts.shape], []
+    monkeypatch.setattr(blockrows, "STEPS_FROM", 13)
     exact = sweeps_of(problem)._solve(problem, start, None, 0, damped=False)
-    monkeypatch.setattr(blockpiece, "STEPS_FROM", 1)
+    monkeypatch.setattr(blockrows, "STEPS_FROM", 1)
     values = [problem.value(start)]
     for steps in (1, 3, 200):
-        monkeypatch.setattr(blockpiece, "STEPS", steps)
+        monkeypatch.setattr(blockrows, "STEPS", steps)
         answers.append(sweeps_of(problem)._solve(problem, start, None, 0, damped=False))
         values.append(problem.value([answers[-1], *start[1:]]))
     assert values == sorted(values, reverse=True)
@@ -177,99 +140,12 @@ def test_tied_and_careful_steps_in_blocks_never_raise_the_objective(rng):
     parts = in_memory(obs, NONE, size_of_block=40)
     problem = Partitioned.on_blocks(parts, 4, prior="poisson", interelement=penalties(3, {2: 5.0}, 0.1), quiet=True)
     factors = [rng.uniform(0.01, 3.0, (n, 4)) for n in SHAPE]
-    kept, there = dataclasses.replace(problem, kept=True, quiet=True), factors
     before = problem.value(factors)
     for _ in range(3):
         factors = sweeps_of(problem).careful(problem, factors)
         after = problem.value(factors)
         assert after <= before
-        there = sweeps_of(kept).careful(kept, there)
-        assert kept.value(there) == pytest.approx(after, rel=1e-12)
-        for A, B in zip(there, factors, strict=True):
-            np.testing.assert_allclose(np.asarray(A), B, rtol=1e-8, atol=1e-10)
         before = after
-
-
-@pytest.mark.parametrize("size", [40, 10**6])
-def test_batches_are_the_same_in_every_home_and_each_comes_once(size, rng):
-    obs = some(rng, weighted=True)
-    start = [rng.uniform(0.5, 1.5, (n, 3)) for n in SHAPE]
-    settings = dict(prior="poisson", dtype=np.float64, quiet=True)
-    whole, grads = tfl.Problem(obs, 3, **settings).value_and_grad(start)
-    steps = []
-    for parts in homes(obs, rng, size):
-        problem = Partitioned.on_blocks(parts, 3, **settings)
-        steps.append([problem.stochastic(start, 75, step, rng) for step in range(4)])  # of 300: four batches
-        sizes = [
-            parts.gather(lambda block, shared, own: (len(block.values), None), None, 0, batch=Batch(k, 4))[0]
-            for k in np.random.default_rng([0, 4]).permutation(4)
-        ]
-        assert sum(sizes) == 300
-        assert min(sizes) > 40
-        share = np.array(sizes) / 300
-        assert share @ [value for value, _ in steps[-1]] == pytest.approx(whole, rel=1e-12)
-        for n in range(3):
-            mean = sum(s * G[n] for s, (_, G) in zip(share, steps[-1], strict=True))
-            np.testing.assert_allclose(mean, grads[n], rtol=1e-10, atol=1e-10 * np.abs(grads[n]).max())
-        assert problem.stochastic(start, 75, 4, rng)[0] != problem.stochastic(start, 75, 5, rng)[0]
-        parts.close()
-    for (value, G), (other, H) in zip(*steps, strict=True):
-        assert other == pytest.approx(value, rel=1e-12)
-        for a, b in zip(G, H, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
-
-
-def test_normal_equations_of_short_modes_come_some_rows_at_a_time(rng, monkeypatch):
-    from tensorfill.solvers import owner_computes
-    from tensorfill.solvers.newton import sweeps_of
-
-    parts = in_memory(some(rng), NONE, size_of_block=40)
-    settings = dict(prior="poisson", interelement=penalties(3, {2: 5.0}, 0.1), quiet=True, kept=True)
-    start = [rng.uniform(0.5, 1.5, (n, 4)) for n in SHAPE]
-    whole, cut = (Partitioned.on_blocks(parts, 4, **settings) for _ in range(2))
-    once = sweeps_of(whole).bold(whole, start)
-    monkeypatch.setattr(owner_computes, "AT_ONCE", 4 * 4**2)  # of 9 rows 4 at a time
-    again = sweeps_of(cut).bold(cut, start)
-    for A, B in zip(once, again, strict=True):
-        np.testing.assert_allclose(np.asarray(A), np.asarray(B), rtol=1e-12)
-
-
-def test_rows_with_their_blocks_do_what_arrays_do(rng):
-    obs = some(rng, count=40)
-    parts = in_memory(obs, NONE, size_of_block=10)
-    A, B = rng.normal(size=(17, 3)), rng.normal(size=(17, 3))
-    there = Placed.of(parts, 0, A)
-    assert len(there.parts) > 1
-    assert there.shape == A.shape
-    np.testing.assert_array_equal(np.asarray(2.0 * there + B), 2.0 * A + B)
-    np.testing.assert_array_equal(np.asarray(there * [1.0, 2.0, 3.0]), A * [1.0, 2.0, 3.0])
-    np.testing.assert_array_equal(np.asarray(np.clip(there, 0, np.inf)), np.clip(A, 0, None))
-    assert np.clip(there, -np.inf, np.inf) is there
-    assert np.isfinite(there).all()
-    assert not np.isfinite(there * np.array([np.nan, 1.0, 1.0])).all()
-    np.testing.assert_allclose(there.squares(), (A**2).sum(axis=0))
-    assert there.astype(np.float32).dtype == np.asarray(there.astype(np.float32)).dtype == np.float32
-    seen = parts.sample.seen(0)
-    assert not seen.all()
-    mended = np.asarray(there.at_mean(int((~seen).sum())))
-    np.testing.assert_array_equal(mended[seen], A[seen])
-    np.testing.assert_allclose(mended[~seen], np.tile(A[seen].mean(axis=0), ((~seen).sum(), 1)))
-    start = np.asarray(Placed.start(parts, 0, np.ones(3), np.array([2, 16]), B[:2]))
-    np.testing.assert_array_equal(start[[2, 16]], B[:2])
-    assert (np.delete(start, [2, 16], axis=0) == 1).all()
-
-
-def test_only_rows_that_are_apart_are_kept_with_their_blocks(rng):
-    parts = in_memory(some(rng), NONE)
-    free, ridge, smooth = (
-        Partitioned.on_blocks(parts, 2, prior="normal", interelement=between, quiet=True)
-        for between in ({}, penalties(3, {2: 1.0}, 0.1), penalties(3, {0: 1.0}, 0.1))
-    )
-    assert keeps(free)
-    assert keeps(ridge)
-    assert ridge.ridge == pytest.approx(0.1)
-    assert not keeps(smooth)
-    assert not keeps(Partitioned.on_blocks(parts, (2, 2, 2), prior="normal", model="tucker", quiet=True))
 
 
 def test_what_is_set_aside_follows_from_coordinates_and_seed_alone(rng):
@@ -590,24 +466,6 @@ def test_a_run_on_files_goes_on_from_its_checkpoint(ratings, tmp_path):
     assert rest.iterations == whole.iterations
 
 
-def test_a_factor_too_long_for_a_worker_stays_with_its_rows(ratings, tmp_path, monkeypatch):
-    pattern, _, _ = ratings
-    settings = dict(dims=["user", "item"], value="stars", rank=2, max_iter=3)
-    whole = tfl.complete(pattern, **settings)
-    monkeypatch.setattr(Partitions, "room", 1000.0)
-    made, first = [], Placed.start
-    monkeypatch.setattr(Placed, "start", staticmethod(lambda *given: made.append(given) or first(*given)))
-    kept = tfl.complete(pattern, **settings)
-    assert made
-    assert kept.held_out == pytest.approx(whole.held_out, rel=1e-10)
-    for A, B in zip(kept.factors, whole.factors, strict=True):
-        np.testing.assert_allclose(A, B, rtol=1e-8, atol=1e-10)
-    place = tmp_path / "run.ckpt"
-    tfl.complete(pattern, **settings | {"max_iter": 1}, checkpoint=place)
-    rest = tfl.complete(pattern, **settings, checkpoint=place, resume=True)
-    np.testing.assert_array_equal(rest.factors[0], kept.factors[0])
-
-
 @pytest.mark.parametrize(("model", "rank"), [("tucker", (2, 2)), ("tt", (2,))])
 def test_other_models_on_files(ratings, model, rank):
     pattern, _, _ = ratings
@@ -618,10 +476,17 @@ def test_other_models_on_files(ratings, model, rank):
 
 def test_a_solver_that_was_given_fits_the_blocks(ratings):
     pattern, _, _ = ratings
-    solver = tfl.Adam(batch=1000, steps=150, rate=0.05)
+    solver = tfl.Adam(steps=150, rate=0.05)
     done = tfl.complete(pattern, dims=["user", "item"], value="stars", rank=2, solver=solver)
     assert done.settings["solver"] == "adam"
     assert done.error < 0.4
+
+
+@pytest.mark.parametrize("solver", ["onestep", "hals", "admm", tfl.Adam(batch=100)])
+def test_solvers_that_need_all_observations_in_memory_say_so(ratings, solver):
+    """They fitted the sample alone, or met an IndexError."""
+    with pytest.raises(ValueError, match=r"cannot solve this problem: .*blocks.* These would: .*lbfgsb"):
+        tfl.complete(ratings[0], dims=["user", "item"], value="stars", rank=2, method="low-rank", solver=solver)
 
 
 def test_what_blocks_cannot_do_is_said(ratings):

@@ -596,7 +596,6 @@ def test_rayleigh_mean_is_x():
 
 
 HUGE = {
-    "of too many operations": "*".join(f"sin(x+{k})" for k in range(180)),
     "deeper than Python's parser": "(" * 300 + "x" + ")" * 300,
     "minus after minus": "-" * 3000 + "x",
     "long": "+".join(["(x-t)**2"] * 3000),
@@ -654,6 +653,7 @@ BOMBS = [
     "(x - t)**2 + exp(exp(exp(exp(9))))",
     "sin(" * 25 + "x*t" + ")" * 25,
     "*".join(f"(x+{k})" for k in range(280)),
+    "*".join(f"sin(x+{k})" for k in range(180)),
     "**".join(["(x+t)"] * 99),
     "exp(x*" * 90 + "x" + ")" * 90,
     "(x-t)**999999999",

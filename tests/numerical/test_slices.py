@@ -119,7 +119,7 @@ def test_rescaled_priors_hold_to_the_contract(other):
 # -- by the names of slices ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", ["lbfgsb", "newton", "blockprox", "adam"])
+@pytest.mark.parametrize("solver", ["lbfgsb", "newton", "adam"])
 def test_a_table_with_a_kind_for_every_column(table, solver):
     problem = tfl.Problem(
         tfl.observe(table), rank=3, prior=KINDS, interelement={0: tfl.Ridge(1.0), 1: tfl.Ridge(0.1)}, dtype=np.float64

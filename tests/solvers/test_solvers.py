@@ -122,8 +122,8 @@ def test_exact_steps_are_alternating_least_squares(rng):
     state = solver.step(problem, solver.init(problem, factors, rng), rng)
     for n in range(3):  # the last mode was solved with the others as they now are; the first, with those of the start
         at = [A if m <= n else B for m, (A, B) in enumerate(zip(state.factors, factors, strict=True))]
-        _, G = problem.value_and_grad_mode(at, n)
-        assert np.abs(G).max() < 1e-6 * np.abs(problem.value_and_grad_mode(factors, n)[1]).max()
+        G = problem.value_and_grad(at)[1][n]
+        assert np.abs(G).max() < 1e-6 * np.abs(problem.value_and_grad(factors)[1][n]).max()
     problem, _ = make_problem("poisson")
     assert "Poisson is not least squares" in solver.refuses(problem)
     with pytest.raises(ValueError, match='belong to inner="gradient"'):
@@ -135,7 +135,7 @@ def test_algorithm_2_has_neither_epsilon_nor_projection(rng):
     new = tfl.OneStep(alpha=1e-2).step(problem, tfl.OneStep(alpha=1e-2).init(problem, factors, rng), rng).factors
     A = factors
     for n in range(3):
-        _, G = problem.value_and_grad_mode(A, n)
+        G = problem.value_and_grad(A)[1][n]
         A = [a - 1e-2 * G if m == n else a for m, a in enumerate(A)]
     assert all(np.allclose(a, b, rtol=1e-12) for a, b in zip(new, A, strict=True))
 
@@ -333,21 +333,21 @@ def test_refusals_name_what_would_work(name):
     change, sentence = REFUSALS[name]
     problem, _ = make_problem(**{"prior": "poisson"} | change)
     with pytest.raises(
-        ValueError, match=rf"solver '{name}' cannot solve this problem: {sentence}. These would: .*blockprox"
+        ValueError, match=rf"solver '{name}' cannot solve this problem: {sentence}. These would: .*admm"
     ):
         tfl.solve(problem, name)
 
 
 def test_bounds_are_kept():
     problem, _ = make_problem("normal", interelement={0: tfl.NonNegative(), 1: tfl.Box(-0.1, 0.6)})
-    for name in ("lbfgsb", "adam", "blockprox", "newton", "hals", "admm"):
+    for name in ("lbfgsb", "adam", "newton", "hals", "admm"):
         A, B, _ = tfl.solve(problem, name, stopping=tfl.Stopping(max_iter=30)).factors
         assert A.min() >= 0
         assert B.min() >= -0.1 - 1e-12
         assert B.max() <= 0.6 + 1e-12
 
 
-@pytest.mark.parametrize("name", ["lbfgsb", "adam", "blockprox", "newton", "hals", "admm"])
+@pytest.mark.parametrize("name", ["lbfgsb", "adam", "newton", "hals", "admm"])
 def test_the_sum_of_two_bounds_is_what_both_allow(name):
     both = tfl.NonNegative() + tfl.Box(-0.1, 0.6)
     made = []
@@ -365,15 +365,6 @@ def test_multiplicative_takes_any_form_of_nonnegative():
     for bound in (tfl.NonNegative() + tfl.NonNegative(), tfl.Box(0.0, None), tfl.Box(0, None) + tfl.NonNegative()):
         problem, _ = make_problem("poisson", interelement={1: bound})
         assert tfl.Multiplicative().refuses(problem) is None
-
-
-def test_blockprox_takes_non_smooth_priors():
-    problem, _ = make_problem(
-        "poisson", shape=(12, 8, 4), interelement={0: tfl.TotalVariation(2.0) + tfl.Ridge(0.1), 1: tfl.L1(0.5)}
-    )
-    done = tfl.solve(problem, "blockprox", stopping=tfl.Stopping(max_iter=300))
-    assert (np.diff(done.history["value"]) <= 0).all()
-    assert (np.diff(done.factors[0], axis=0) == 0).any()  # TV makes exact plateaus
 
 
 def test_settings_are_frozen_and_checked():

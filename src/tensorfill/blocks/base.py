@@ -9,11 +9,10 @@ Nothing else in the package knows where a block is stored.
 from __future__ import annotations
 
 import itertools
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +22,6 @@ from tensorfill.blocks.rows import Rows
 from tensorfill.blocks.sample import Sample
 from tensorfill.data.observations import Observations
 from tensorfill.typing import Array
-
-if TYPE_CHECKING:
-    from tensorfill.blocks.batches import Batch
-
 
 BLOCK = 2**22  # observations in a block: 64 MB of a tensor of three modes
 # (block, what all blocks share, what this one alone is given) -> (what is added up, what is this block's own)
@@ -143,49 +138,20 @@ class Partitions(ABC):
         shift, spread = self.shift + self.spread * float(shift), self.spread * float(spread)
         return replace(self, sample=sample, held=held, shift=shift, spread=spread)
 
-    def blocks(self, mode: int, batch: Batch | None = None) -> Iterator[Block]:
-        """The blocks of the copy along `mode`, one after the other; what they hold of a batch, if one is given."""
+    def blocks(self, mode: int) -> Iterator[Block]:
+        """The blocks of the copy along `mode`, one after the other."""
         raise NotImplementedError
 
-    def gather(
-        self,
-        work: Work,
-        shared: Any,
-        mode: int,
-        own: Sequence[Any] | None = None,
-        *,
-        keep: bool = False,
-        batch: Batch | None = None,
-    ) -> tuple[Any, list[Any]]:
+    def gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None) -> tuple[Any, list[Any]]:
         """Call work(block, shared, own[k]) for every block k of the copy along `mode`: (sum of the first results, list
         of the second ones).
-
-        With `keep` the second results stay where their blocks are, and handles of them are returned, which may be given
-        as `own` again, alone or in tuples. With `batch`, only the observations of that batch are in each block.
         """
         total, parts = None, []
-        for k, block in enumerate(self.blocks(mode, batch)):
+        for k, block in enumerate(self.blocks(mode)):
             summand, part = work(block, shared, None if own is None else own[k])
             total = add(total, summand)
             parts.append(part)
         return total, parts
-
-    def place(self, mode: int, A: Array) -> list[Any]:
-        """Handles of the rows of A (I_n, ...), each with the block along `mode` that owns them."""
-        return self.own(mode, A)
-
-    def fetch(self, handles: Sequence[Any]) -> list[Any]:
-        """The arrays that these handles refer to."""
-        return list(handles)
-
-    def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
-        """Handles of the same arrays, stored so that they survive the loss of one worker."""
-        return handles
-
-    @property
-    def room(self) -> float:
-        """Memory, in bytes, of the smallest worker that holds blocks; inf where blocks are in this process."""
-        return math.inf
 
     @abstractmethod
     def close(self) -> None:

@@ -10,7 +10,6 @@ that dies are made again from their source. `distributed` is imported only where
 from __future__ import annotations
 
 import asyncio
-import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,13 +17,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import getitem
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from tensorfill.blocks import tasks
 from tensorfill.blocks.base import Partitions, Work
-from tensorfill.blocks.batches import Batch, shuffle_block
 from tensorfill.blocks.rows import Rows
-from tensorfill.typing import Array
 
 ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
 BLOCKS = 2  # for each thread of the cluster at least, so that all have work
@@ -63,110 +59,34 @@ class ClusterPartitions(Partitions):
     client: Any = field(default=None, repr=False)
     rows: Sequence[Any] = field(default=(), repr=False)  # futures of Rows
     copies: dict[int, list[Any]] = field(default_factory=dict, repr=False)  # by mode: futures of Blocks
-    batches: dict[tuple[int, int], list[Any]] = field(default_factory=dict, repr=False)  # futures of Shuffled
-    # by handle: another one of a copy at another worker, or a _Recipe to make it again
-    spares: WeakKeyDictionary[Any, Any] = field(default_factory=WeakKeyDictionary, repr=False)
     direct: bool = True  # can workers be talked to without the scheduler in between?
 
-    def gather(
-        self,
-        work: Work,
-        shared: Any,
-        mode: int,
-        own: Sequence[Any] | None = None,
-        *,
-        keep: bool = False,
-        batch: Batch | None = None,
-    ) -> tuple[Any, list[Any]]:
-        return _retry(
-            self.client,
-            lambda again: self._gather(work, shared, mode, self._revive(own) if again else own, keep, batch),
-        )
+    def gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None) -> tuple[Any, list[Any]]:
+        return _retry(self.client, lambda: self._gather(work, shared, mode, own))
 
-    def _gather(
-        self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None, keep: bool, batch: Batch | None
-    ) -> tuple[Any, list[Any]]:
+    def _gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None) -> tuple[Any, list[Any]]:
         from dask.sizeof import sizeof
 
-        client = self.client
+        client, submit = self.client, self._submit
         blocks, homes = self._blocks(mode)
-        if batch is not None:
-            blocks = self._shuffled(mode, batch.of, blocks, homes)
-        if large := sizeof(shared) > SMALL:
+        if sizeof(shared) > SMALL:
             shared = client.scatter(shared, hash=False, direct=self.direct)  # to one worker, from which others have it
         each = [None] * len(blocks) if own is None else self._send_own(own, homes)
-        submit = self._submit
-        done = [
-            submit(home, tasks.apply, work, block, shared, mine, batch)
-            for block, mine, home in zip(blocks, each, homes, strict=True)
-        ]
+        done = [submit(home, work, b, shared, mine) for b, mine, home in zip(blocks, each, homes, strict=True)]
         sums, parts = ([submit(home, getitem, pair, k) for pair, home in zip(done, homes, strict=True)] for k in (0, 1))
         while len(sums) > 1:  # in pairs, always the same ones: the same rounding every time
             neighbours = zip(sums[::2], sums[1::2], homes[::2], strict=False)
             pairs = [submit(home, tasks.add_results, a, b) for a, b, home in neighbours]
             sums, homes = pairs + ([sums[-1]] if len(sums) % 2 else []), homes[::2]
-        if not keep:
-            total, *own_parts = collect(client, [sums[0], *parts], direct=self.direct)
-            return total, own_parts
-        (total,) = collect(client, sums[:1], direct=self.direct)
-        if large:
-            return total, self._replicate(parts)
-        for k, part in enumerate(parts):
-            self.spares[part] = _Recipe(self, work, shared, mode, k, None if own is None else own[k])
-        return total, parts
+        total, *own_parts = collect(client, [sums[0], *parts], direct=self.direct)
+        return total, own_parts
 
     def _submit(self, home: str, function: Callable[..., Any], *given: Any) -> Any:
         """A future of function(*given), at that worker if it is there."""
         return self.client.submit(function, *given, pure=False, workers=[home], allow_other_workers=True)
 
-    def place(self, mode: int, A: Array) -> list[Any]:
-        return _retry(self.client, lambda _: self._replicate(self._send_own(self.own(mode, A), self._blocks(mode)[1])))
-
-    def fetch(self, handles: Sequence[Any]) -> list[Any]:
-        return _retry(
-            self.client,
-            lambda again: collect(self.client, self._revive(handles) if again else list(handles), direct=self.direct),
-        )
-
-    def secure(self, handles: Sequence[Any]) -> Sequence[Any]:
-        return _retry(self.client, lambda again: self._replicate(self._revive(handles) if again else handles))
-
-    @property
-    def room(self) -> float:
-        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
-        return min((w["memory_limit"] or math.inf for w in workers), default=math.inf)
-
-    def _replicate(self, parts: Sequence[Any]) -> list[Any]:
-        """The same handles, with a copy of each at another worker. (The scheduler would delete plain replicas.)"""
-        client = self.client
-        await_results(client, parts)
-        alive, there, out = sorted(client.nthreads()), client.who_has(parts), []
-        if len(alive) < 2:
-            return list(parts)
-        for part in parts:
-            home = next((w for w in there.get(part.key, ()) if w in alive), alive[0])
-            other = alive[(alive.index(home) + 1) % len(alive)]
-            mine, spare = (self._submit(worker, tasks.copy_result, part) for worker in (home, other))
-            self.spares[mine] = spare
-            out.append(mine)
-        await_results(client, [*out, *(self.spares[mine] for mine in out)])
-        return out
-
-    def _revive(self, own: Any) -> Any:
-        """Handles, alone or in lists and tuples; lost results are replaced by their copies or computed again."""
-        if isinstance(own, list | tuple):
-            return type(own)(self._revive(each) for each in own)
-        if own not in self.spares or self.client.who_has([own]).get(own.key):
-            return own
-        spare = self.spares[own]
-        return spare.again() if isinstance(spare, _Recipe) else spare
-
     def _send_own(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
-        """Send each block's own data to the worker that holds the block; handles are there already."""
-        from distributed import Future
-
-        if any(isinstance(v, Future) for v in (own[0] if isinstance(own[0], tuple) else own[:1])):
-            return list(own)
+        """Send each block's own data to the worker that holds the block."""
         client = self.client
 
         async def send(home: str) -> dict[int, Any]:
@@ -186,55 +106,25 @@ class ClusterPartitions(Partitions):
     def _blocks(self, mode: int) -> tuple[list[Any], list[str]]:
         """(futures of the blocks along a mode, the worker that has, or will have, each of them)."""
         client = self.client
-        alive = client.nthreads()
+        alive, edges = client.nthreads(), self.edges(mode)
+        planned = assign_workers(alive, len(edges) - 1)
         if mode not in self.copies:
-            edges = self.edges(mode)
             split = [client.submit(Rows.deal, rows, mode, edges, pure=False) for rows in self.rows]
             self.copies[mode] = []
-            for k, ((a, b), home) in enumerate(
-                zip(pairwise(edges), assign_workers(alive, len(edges) - 1), strict=True)
-            ):
+            for k, ((a, b), home) in enumerate(zip(pairwise(edges), planned, strict=True)):
                 parts = [client.submit(getitem, dealt, k, pure=False) for dealt in split]
                 self.copies[mode].append(self._submit(home, tasks.join_parts, parts, mode, a, b, self.sample.dims))
         blocks = self.copies[mode]
         there = client.who_has(blocks)
-        planned = assign_workers(alive, len(blocks))
         found = [next((w for w in there.get(b.key, ()) if w in alive), p) for b, p in zip(blocks, planned, strict=True)]
         return blocks, found
-
-    def _shuffled(self, mode: int, batches: int, blocks: Sequence[Any], homes: Sequence[str]) -> list[Any]:
-        if (mode, batches) not in self.batches:
-            self.batches.clear()  # one number of batches at a time is enough
-            pairs = zip(blocks, homes, strict=True)
-            self.batches[mode, batches] = [self._submit(home, shuffle_block, block, batches) for block, home in pairs]
-        return self.batches[mode, batches]
 
     def settle(self) -> None:
         for mode in set(self.copies) - {self.main}:
             del self.copies[mode]
-        self.batches.clear()
 
     def close(self) -> None:
         self.copies.clear()
-        self.batches.clear()
-
-
-@dataclass(frozen=True, eq=False)
-class _Recipe:
-    """How to compute the second result of block k again. `own` are the handles it came from, kept alive here."""
-
-    parts: ClusterPartitions
-    work: Work
-    shared: Any
-    mode: int
-    k: int
-    own: Any
-
-    def again(self) -> Any:
-        """A new handle."""
-        submit, block = self.parts.client.submit, self.parts._blocks(self.mode)[0][self.k]
-        own = self.parts._revive(self.own)
-        return submit(getitem, submit(tasks.apply, self.work, block, self.shared, own, None, pure=False), 1, pure=False)
 
 
 def assign_workers(threads: Mapping[str, int], blocks: int) -> list[str]:
@@ -311,17 +201,17 @@ def cluster_errors(client: Any) -> Iterator[None]:
         raise ClusterError(GONE) from error
 
 
-def _retry(client: Any, task: Callable[[bool], Any]) -> Any:
-    """The result of task(again), called anew with again=True, up to ATTEMPTS times, if a worker died meanwhile."""
+def _retry(client: Any, task: Callable[[], Any]) -> Any:
+    """The result of the task, called anew up to ATTEMPTS times if a worker died meanwhile."""
     from distributed import CancelledError, KilledWorker
     from distributed.comm.core import CommClosedError
 
     lost: tuple[type[BaseException], ...] = (CancelledError, KilledWorker, CommClosedError, OSError)
-    for attempt in range(ATTEMPTS):
+    for _ in range(ATTEMPTS):
         if client.status != "running":
             break
         try:
-            return task(attempt > 0)
+            return task()
         except lost:
             continue
         except Exception as error:

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from tensorfill.blocks.base import Block, Partitions, make_block
-from tensorfill.blocks.batches import Batch, shuffle_block
 from tensorfill.blocks.rows import Rows
 from tensorfill.data.memory import words
 from tensorfill.io.atomic import HOST, is_running
@@ -112,31 +111,15 @@ class DiskPartitions(Partitions):
     store: Store = field(kw_only=True, repr=False)
     copies: set[int] = field(default_factory=set, repr=False)
     tell: Tell | None = field(default=None, repr=False)
-    batches: dict[str, Array] = field(default_factory=dict, repr=False)  # parts of the store and their edges
 
     @property
     def dtype(self) -> Any:
         return np.dtype(np.float32 if self.store.exact else np.float64)
 
-    def blocks(self, mode: int, batch: Batch | None = None) -> Iterator[Block]:
+    def blocks(self, mode: int) -> Iterator[Block]:
         self.make_copy(mode)
         for k, (a, b) in enumerate(itertools.pairwise(self.edges(mode))):
-            yield self._block(mode, k, a, b) if batch is None else self._batch(mode, k, a, b, batch)
-
-    def _block(self, mode: int, k: int, a: int, b: int) -> Block:
-        return make_block(self.store.read(f"m{mode}-{k}", values=self.dtype), mode, a, b - a)
-
-    def _batch(self, mode: int, k: int, a: int, b: int, batch: Batch) -> Block:
-        """The observations of block k that belong to a batch. The block is written in the order of batches when this is
-        first called; afterwards only the part of one batch is read.
-        """
-        name = f"b{mode}-{batch.of}-{k}"
-        if name not in self.batches:
-            made = shuffle_block(self._block(mode, k, a, b), batch.of)
-            self.store.write(name, made.data)
-            self.batches[name] = made.edges
-        start, stop = (int(e) for e in self.batches[name][batch.number : batch.number + 2])
-        return Block.of(self.store.read(name, start, stop - start, self.dtype), mode, a, b - a)
+            yield make_block(self.store.read(f"m{mode}-{k}", values=self.dtype), mode, a, b - a)
 
     def make_copy(self, mode: int) -> None:
         """Write the copy along `mode`: rows are distributed to blocks, then each block is sorted."""
@@ -161,11 +144,8 @@ class DiskPartitions(Partitions):
         for mode in self.copies - {self.main}:
             for k in range(len(self.edges(mode)) - 1):
                 self.store.drop(f"m{mode}-{k}")
-        for name in self.batches:
-            self.store.drop(name)
         self.store.drop("kept")
         self.copies.intersection_update({self.main})
-        self.batches.clear()
 
     def close(self) -> None:
         self.store.remove()

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from tensorfill.blocks.base import BLOCK, Block, Partitions
-from tensorfill.blocks.batches import Batch, Shuffled, shuffle_block
 from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.rows import Rows
 from tensorfill.data.observations import Observations
@@ -20,18 +19,8 @@ class MemoryPartitions(Partitions):
     """Observations in memory, seen as blocks."""
 
     copies: dict[int, Rows] = field(default_factory=dict, repr=False)  # by mode; that along the first is always there
-    batches: dict[tuple[int, int], list[Shuffled]] = field(default_factory=dict, repr=False)  # by mode and number
 
-    def blocks(self, mode: int, batch: Batch | None = None) -> Iterator[Block]:
-        if batch is None:
-            yield from self._blocks(mode)
-            return
-        if (mode, batch.of) not in self.batches:
-            self.batches.clear()  # one number of batches at a time is enough
-            self.batches[mode, batch.of] = [shuffle_block(block, batch.of) for block in self._blocks(mode)]
-        yield from (shuffled.batch(batch.number) for shuffled in self.batches[mode, batch.of])
-
-    def _blocks(self, mode: int) -> Iterator[Block]:
+    def blocks(self, mode: int) -> Iterator[Block]:
         if mode not in self.copies:
             self.copies[mode] = self.copies[0].sort(mode)
         ends = np.concatenate([[0], np.cumsum(self.sample.counts[mode])])
@@ -45,12 +34,10 @@ class MemoryPartitions(Partitions):
     def settle(self) -> None:
         for mode in set(self.copies) - {0, self.main}:
             del self.copies[mode]
-        self.batches.clear()
 
     def close(self) -> None:
         for mode in set(self.copies) - {0}:
             del self.copies[mode]
-        self.batches.clear()
 
 
 def blocks_memory(obs: Observations) -> float:

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.blocks.base import Block, Work, make_block
-from tensorfill.blocks.batches import Batch, Shuffled
+from tensorfill.blocks.base import Block, make_block
 from tensorfill.blocks.disk import refuse_repeats
 from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.filling import check_piece
@@ -81,19 +80,6 @@ def join_parts(parts: Sequence[Rows], mode: int, first: int, last: int, dims: Se
     rows = join(parts).sort(mode)
     refuse_repeats(rows.indices, dims, {})
     return make_block(rows, mode, first, last - first)
-
-
-def apply(work: Work, block: Block | Shuffled, shared: Any, own: Any, batch: Batch | None) -> tuple[Any, Any]:
-    """The work on a block, or on those of its observations that belong to a batch."""
-    if isinstance(block, Shuffled):
-        assert batch is not None
-        block = block.batch(batch.number)
-    return work(block, shared, own)
-
-
-def copy_result(what: Any) -> Any:
-    """What it is given: where it runs, there is a copy."""
-    return what
 
 
 def add_results(a: Any, b: Any) -> Any:

@@ -49,42 +49,6 @@ def rows_by_steps(
             out[i, s] = a[s]
 
 
-@jit
-def systems_by_steps(G: Array, h: Array, q: Array, start: Array, steps: int, out: Array) -> None:
-    """The same steps by normal equations G (rows, R, R), lower triangles, and h (rows, R)."""
-    R = G.shape[1]
-    a, d, r, p, Mp = np.empty(R), np.empty(R), np.empty(R), np.empty(R), np.empty(R)
-    for i in range(len(G)):
-        for s in range(R):
-            a[s] = start[i, s]
-            d[s] = q[i] + G[i, s, s]
-        _times(G, i, q[i], a, Mp)
-        for s in range(R):
-            r[s] = h[i, s] - Mp[s]
-        old, least = _first(a, d, r, p)
-        for _ in range(steps):
-            if not old > least:
-                break
-            _times(G, i, q[i], p, Mp)
-            old = _step(old, d, a, r, p, Mp)
-        for s in range(R):
-            out[i, s] = a[s]
-
-
-@inner
-def _times(G: Array, i: int, q: float, p: Array, out: Array) -> None:
-    """out = (G_i + q) p."""
-    R = len(p)
-    for s in range(R):
-        out[s] = (G[i, s, s] + q) * p[s]
-    for s in range(R):
-        total = 0.0
-        for t in range(s):
-            total += G[i, s, t] * p[t]
-            out[t] += G[i, s, t] * p[s]
-        out[s] += total
-
-
 @inner
 def _first(a: Array, d: Array, r: Array, p: Array) -> tuple[float, float]:
     """r'd r, and below which value of it nothing is left but rounding; d becomes its inverse, p the first direction."""

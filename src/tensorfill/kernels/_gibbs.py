@@ -193,16 +193,6 @@ def solve_upper(L: Array, v: Array, K: int) -> None:
 
 
 @inner
-def solve_lower(L: Array, v: Array, K: int) -> None:
-    """v becomes L^-1 v; L as `cholesky` left it."""
-    for i in range(K):
-        total = v[i]
-        for t in range(i):
-            total -= L[i, t] * v[t]
-        v[i] = total * L[i, i]
-
-
-@inner
 def _draw_row(L: Array, v: Array, u: Array, mean: Array, out: Array, i: int) -> None:
     """mean_i = L^-1 v, out_i = mean_i + L^-1 u; both at once, as they read the same L. v and u are used up."""
     for r in range(len(v)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tensorfill.kernels._gibbs import SLAB, cholesky, draw_chain, solve_lower, solve_upper
+from tensorfill.kernels._gibbs import SLAB, draw_chain
 from tensorfill.kernels._numba import inner, jit
 from tensorfill.kernels.base import Array
 
@@ -32,58 +32,6 @@ def solve_rows(G: Array, h: Array, q: Array, start: Array, out: Array) -> None:
         P[:, diagonal, diagonal] += (q[part] + near)[:, None]
         v = h[part] + near[:, None] * start[part]
         draw_chain(P, v, none, none, none, normals[:m], out[part], draws[:m])
-
-
-@jit
-def few_rows(
-    F: Array, others: Array, starts: Array, z: Array, c: Array, q: Array, start: Array, rows: Array, out: Array
-) -> None:
-    """As `systems` and `solve_rows`, of `rows`, which have fewer observations n than columns, by a system of n.
-
-    K (n, R) are the products of the others' factors times root c, d = q + jitter: a = b + K'(K K' + d)^-1 (root c z - K
-    b), where b = jitter start / d. F, others, starts as in `systems`; z and c in the order of `others`.
-    """
-    R, M = F.shape[1], others.shape[1]
-    most = 1
-    for i in rows:
-        most = max(most, starts[i + 1] - starts[i])
-    K, P, v, b = np.empty((most, R)), np.empty((most, most)), np.empty(most), np.empty(R)
-    for i in rows:
-        n = starts[i + 1] - starts[i]
-        trace = 0.0
-        for e in range(n):
-            at = starts[i] + e
-            root = np.sqrt(c[at])
-            v[e] = root * z[at]
-            a = others[at, 0]
-            for r in range(R):
-                K[e, r] = root * F[a, r]
-            for m in range(1, M):
-                a = others[at, m]
-                for r in range(R):
-                    K[e, r] *= F[a, r]
-            for f in range(e + 1):
-                total = 0.0
-                for r in range(R):
-                    total += K[e, r] * K[f, r]
-                P[e, f] = total
-            trace += P[e, e]
-        near = JITTER * trace / R + NOTHING
-        d = q[i] + near
-        for r in range(R):
-            b[r] = near * start[i, r] / d
-        for e in range(n):
-            P[e, e] += d
-            for r in range(R):
-                v[e] -= K[e, r] * b[r]
-        cholesky(P, n)
-        solve_upper(P, v, n)
-        solve_lower(P, v, n)
-        for e in range(n):
-            for r in range(R):
-                b[r] += v[e] * K[e, r]
-        for r in range(R):
-            out[i, r] = b[r]
 
 
 @jit

@@ -1,16 +1,17 @@
 """A loss written as text, such as "x - t*log(x)", turned into NumPy functions of it and of its derivatives.
 
 Design: the text may come out of a saved file, so it is never evaluated. Python's parser reads it, and the nodes listed
-here become operations on a tape, each once, those on numbers alone computed at once in floating point. The derivative
-of a tape is more of the same tape. What a formula costs is the number of its operations, which has a limit.
+here become a program for a stack; what is made of numbers alone is computed at once, in floating point. Derivatives are
+carried along with every value (forward differentiation), so that they take a fixed number of operations for each node.
 """
 
 from __future__ import annotations
 
 import ast
 import math
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,127 @@ from tensorfill.numerical.base import Array
 from tensorfill.numerical.binary import sigmoid, softplus
 from tensorfill.registry import did_you_mean
 
-# softplus(x) = ln(1 + e^x) and expit(x) = 1 / (1 + e^-x), both safe for large x
-ONE = ("log", "log1p", "exp", "sqrt", "abs", "sin", "cos", "tanh", "cosh", "atan", "softplus", "expit")
-FUNCTIONS = [*ONE, "min", "max"]
 LARGEST = 2000  # letters of a formula
-MOST = 2000  # operations of a formula and its derivatives together: the losses of the literature take under 50
+LIMIT = sys.float_info.max
 BLOCK = 2**15  # entries at a time: what is between two operations stays in the cache, and is little
-KINKS = ("sign", "step")  # what differentiating abs, min and max leaves; the derivative of these is 0 almost everywhere
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+
+# (f, f', f'') of one argument u; the derivatives are given u and f(u).
+# softplus(x) = ln(1 + e^x) and expit(x) = 1 / (1 + e^-x), both safe for large x
+ONE: dict[str, tuple[Callable[..., Any], ...]] = {
+    "log": (np.log, lambda u, f: 1 / u, lambda u, f: -1 / (u * u)),
+    "log1p": (np.log1p, lambda u, f: 1 / (1 + u), lambda u, f: -1 / (1 + u) ** 2),
+    "exp": (np.exp, lambda u, f: f, lambda u, f: f),
+    "sqrt": (np.sqrt, lambda u, f: 0.5 / f, lambda u, f: -0.25 / (u * f)),
+    "abs": (np.abs, lambda u, f: np.sign(u), lambda u, f: 0 * u),
+    "sin": (np.sin, lambda u, f: np.cos(u), lambda u, f: -f),
+    "cos": (np.cos, lambda u, f: -np.sin(u), lambda u, f: -f),
+    "tanh": (np.tanh, lambda u, f: 1 - f * f, lambda u, f: -2 * f * (1 - f * f)),
+    "cosh": (np.cosh, lambda u, f: np.sinh(u), lambda u, f: f),
+    "atan": (np.arctan, lambda u, f: 1 / (1 + u * u), lambda u, f: -2 * u / (1 + u * u) ** 2),
+    "softplus": (softplus, lambda u, f: sigmoid(u), lambda u, f: sigmoid(u) * sigmoid(-u)),
+    "expit": (sigmoid, lambda u, f: f * sigmoid(-u), lambda u, f: f * sigmoid(-u) * (sigmoid(-u) - f)),
+}
+FUNCTIONS = [*ONE, "min", "max"]
+KINKS = ("abs", "min", "max")  # their second derivative, 0 wherever it exists, would mislead a Newton-like step
+
+Jet = tuple[Any, Any, Any]  # a value and its first two derivatives in x; None for one that is 0 everywhere
+Program = list[Any]  # in the order of a stack: numbers, "t", "x", and (name, number of arguments)
+
+
+def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Array], Array]]:
+    """Functions of (t, x): the expression itself and its first `orders` derivatives in x.
+
+    They keep float32. The list is shorter for a loss with a kink, such as |x - t|.
+    """
+    program, kink = _record(text)
+    return [partial(_evaluate, program, order) for order in range(min(orders, 1 if kink else 2) + 1)]
+
+
+def _evaluate(program: Program, order: int, t: Array, x: Array) -> Array:
+    """The derivative of that order; an array even where it is a constant."""
+    if x.size <= BLOCK:
+        found = _run(program, order, t, x)[order]
+        return np.broadcast_to(0.0 if found is None else found, x.shape)
+    flat_t, flat_x = np.broadcast_to(t, x.shape).ravel(), x.ravel()
+    parts = [_evaluate(program, order, flat_t[k : k + BLOCK], flat_x[k : k + BLOCK]) for k in range(0, x.size, BLOCK)]
+    return np.concatenate(parts).reshape(x.shape)
+
+
+def _run(program: Program, order: int, t: Array, x: Array) -> Jet:
+    """The value of a program and its derivatives, as far as `order`."""
+    one = np.ones_like(x)
+    stack: list[Jet] = []
+    for step in program:
+        if isinstance(step, tuple):
+            name, count = step
+            args = stack[-count:]
+            del stack[-count:]
+            stack.append(_of_one(name, order, *args) if count == 1 else _of_two(name, order, *args))
+        else:
+            stack.append((x, one, None) if step == "x" else (t if step == "t" else step, None, None))
+    return stack[0]
+
+
+def _of_one(name: str, order: int, u: Jet) -> Jet:
+    """A function of one argument: the chain rule."""
+    value, slope, bend = ONE[name]
+    f = value(u[0])
+    if order == 0 or u[1] is None:
+        return f, None, None
+    first = slope(u[0], f)
+    return f, first * u[1], None if order == 1 else _sum(bend(u[0], f) * u[1] * u[1], _product(first, u[2]))
+
+
+def _of_two(name: str, order: int, u: Jet, v: Jet) -> Jet:
+    """An operation on two arguments."""
+    if name == "**":
+        return _power(order, u, v)
+    f = OPERATIONS[name](u[0], v[0])
+    if order == 0 or (u[1] is None and v[1] is None):
+        return f, None, None
+    if name in ("+", "-"):
+        sign = 1.0 if name == "+" else -1.0
+        return f, _sum(u[1], _product(sign, v[1])), _sum(u[2], _product(sign, v[2]))
+    if name == "*":
+        twice = _product(2.0, _product(u[1], v[1]))
+        first = _sum(_product(u[1], v[0]), _product(u[0], v[1]))
+        return f, first, _sum(_sum(_product(u[2], v[0]), twice), _product(u[0], v[2]))
+    if name == "/":
+        first = _sum(u[1], _product(-f, v[1])) / v[0]
+        second = _sum(u[2], _product(-1.0, _sum(_product(2 * first, v[1]), _product(f, v[2]))))
+        return f, first, None if second is None else second / v[0]
+    share = np.heaviside(u[0] - v[0] if name == "max" else v[0] - u[0], 0.5)  # 1 where u is the one
+    return f, _sum(_product(share, u[1]), _product(1 - share, v[1])), None
+
+
+def _power(order: int, u: Jet, v: Jet) -> Jet:
+    base, p = u[0], v[0]
+    f = base**p
+    if order == 0 or (u[1] is None and v[1] is None):
+        return f, None, None
+    if v[1] is None:
+        if isinstance(p, float) and p in (0.0, 1.0):  # base^(p - 2) may be infinite
+            return (f, None, None) if p == 0 else u
+        slope, bend = p * base ** (p - 1), p * (p - 1) * base ** (p - 2)
+        return f, slope * u[1], _sum(bend * u[1] * u[1], _product(slope, u[2]))
+    # ln f = v ln u, and s its derivative
+    log, ratio = np.log(base), _product(1 / base, u[1])
+    log = float(log) if isinstance(base, float) else log  # a number of NumPy's would turn float32 into float64
+    s = _sum(v[1] * log, _product(p, ratio))
+    bent = _sum(_product(log, v[2]), _product(2.0, _product(v[1], ratio)))
+    if ratio is not None:
+        bent = _sum(bent, p * _sum(_product(1 / base, u[2]), -ratio * ratio))
+    return f, f * s, _sum(f * s * s, _product(f, bent))
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return a if b is None else b if a is None else a + b
+
+
+def _product(a: Any, b: Any) -> Any:
+    return None if a is None or b is None else a * b
+
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "+": np.add,
@@ -33,199 +148,60 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "*": np.multiply,
     "/": np.divide,
     "**": np.power,
-    "log": np.log,
-    "log1p": np.log1p,
-    "exp": np.exp,
-    "sqrt": np.sqrt,
-    "abs": np.abs,
     "min": np.minimum,
     "max": np.maximum,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tanh": np.tanh,
-    "cosh": np.cosh,
-    "sinh": np.sinh,
-    "atan": np.arctan,
-    "softplus": lambda u: softplus(np.atleast_1d(u)),
-    "expit": lambda u: sigmoid(np.atleast_1d(u)),
-    "sign": np.sign,
-    "step": lambda u, v: np.heaviside(np.subtract(u, v), 0.5),
 }
-SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
 
-def compile_expression(text: str, orders: int = 2) -> list[Callable[[Array, Array], Array]]:
-    """Functions of (t, x): the expression itself and its first `orders` derivatives in x.
-
-    They keep float32. The list is shorter for a loss with a kink, such as |x - t|: its second derivative, 0 wherever
-    it exists, would mislead a Newton-like step.
-    """
-    tape = Tape(text)
-    root = _record(tape, _parse(text))
-    found = [tape.function(root)]
-    while len(found) <= orders and not tape.has_kink(root):
-        root = tape.differentiate(root)
-        found.append(tape.function(root))
-    return found
-
-
-@dataclass
-class Tape:
-    """Operations in an order in which they can be done: `nodes[k]` is a number, "t", "x", or a name and former places.
-
-    Equal operations have one place. Operations on numbers are done when recorded.
-    """
-
-    text: str
-    nodes: list[Any] = field(default_factory=list)
-    places: dict[Any, int] = field(default_factory=dict)
-
-    def put(self, node: Any) -> int:
-        """The place of this node."""
-        if node not in self.places:
-            if len(self.nodes) >= MOST:
-                msg = (
-                    f"A formula must take at most {MOST} operations with its derivatives; {_short(self.text)} takes "
-                    "more. Write it more simply, or give a NumPy function."
-                )
-                raise ValueError(msg)
-            self.places[node] = len(self.nodes)
-            self.nodes.append(node)
-        return self.places[node]
-
-    def number(self, k: int) -> float | None:
-        """The number at place k; None if it is not one."""
-        return self.nodes[k] if isinstance(self.nodes[k], float) else None
-
-    def add(self, name: str, *parts: int | float) -> int:
-        """The place of an operation on places; numbers may be given as floats."""
-        args = [self.put(part) if isinstance(part, float) else part for part in parts]
-        numbers = [self.number(a) for a in args]
-        known = [n for n in numbers if n is not None]
-        if len(known) == len(args):
-            with np.errstate(all="ignore"):
-                value = float(np.ravel(OPERATIONS[name](*known))[0])
-            if not math.isfinite(value):
-                msg = (
-                    f"A formula must be real and finite, and may contain numbers up to 1e308; {_short(self.text)} has "
-                    "a part that is none: a division by 0, a root or logarithm of nothing, or a power too large."
-                )
-                raise ValueError(msg)
-            return self.put(value)
-        return self._shorter(name, args, numbers)
-
-    def _shorter(self, name: str, args: list[int], numbers: list[float | None]) -> int:
-        """The operation, or what it comes to: a sum with 0, a product with 0 or 1, a first power."""
-        match name, numbers:
-            case ("+", [0.0, _]) | ("*", [1.0, _]):
-                return args[1]
-            case ("+", [_, 0.0]) | ("-", [_, 0.0]) | ("*", [_, 1.0]) | ("/", [_, 1.0]) | ("**", [_, 1.0]):
-                return args[0]
-            case ("*", [0.0, _]) | ("*", [_, 0.0]) | ("/", [0.0, _]):
-                return self.put(0.0)
-            case ("**", [_, 0.0]):
-                return self.put(1.0)
-            case ("**", [_, 2.0]):
-                return self.put(("*", args[0], args[0]))
-            case ("/", [_, 0.0]):
-                return self.add("/", 1.0, 0.0)  # refused there
-        return self.put((name, *args))
-
-    def reached(self, root: int) -> list[int]:
-        """The places that `root` needs, in order."""
-        needed = {root}
-        for k in range(root, -1, -1):
-            if k in needed and isinstance(self.nodes[k], tuple):
-                needed.update(self.nodes[k][1:])
-        return sorted(needed)
-
-    def has_kink(self, root: int) -> bool:
-        """Does differentiating what is at `root` need the derivative of a jump?"""
-        return any(isinstance(self.nodes[k], tuple) and self.nodes[k][0] in KINKS for k in self.reached(root))
-
-    def differentiate(self, root: int) -> int:
-        """The place of the derivative in x of what is at `root`."""
-        slopes: dict[int, int] = {}
-        for k in self.reached(root):
-            node = self.nodes[k]
-            if isinstance(node, tuple):
-                slopes[k] = self._slope(k, node[0], node[1:], [slopes[a] for a in node[1:]])
+def _record(text: str) -> tuple[Program, bool]:
+    """(the program of a formula, whether it has a kink in x); anything unknown is refused."""
+    program: Program = []
+    moves: list[bool] = []  # of all that lies on the stack: does it depend on x?
+    kink = False
+    for node in _postorder(_parse(text), text):
+        for step in _steps(node):
+            if not isinstance(step, tuple):
+                program.append(step)
+                moves.append(step == "x")
+                continue
+            name, count = step
+            depends = any(moves[-count:])
+            moves[-count:] = [depends]
+            kink = kink or (depends and name in KINKS)
+            if name == "/" and program[-1] == 0.0:
+                raise ValueError(_not_finite(text))
+            if all(isinstance(part, float) for part in program[-count:]):
+                with np.errstate(all="ignore"):
+                    found = (ONE[name][0] if count == 1 else OPERATIONS[name])(*np.array(program[-count:])[:, None])
+                program[-count:] = [float(found[0])]
             else:
-                slopes[k] = self.put(1.0 if node == "x" else 0.0)
-        return slopes[root]
+                program.append(step)
+        if isinstance(program[-1], float) and not math.isfinite(program[-1]):
+            raise ValueError(_not_finite(text))
+    return program, kink
 
-    def _slope(self, k: int, name: str, args: tuple[int, ...], inner: list[int]) -> int:
-        """The place of the derivative of the operation at k, given those of its arguments."""
-        add = self.add
-        if all(self.number(slope) == 0.0 for slope in inner):
-            return self.put(0.0)
-        match name:
-            case "+" | "-":
-                return add(name, *inner)
-            case "*":
-                return add("+", add("*", inner[0], args[1]), add("*", args[0], inner[1]))
-            case "/":
-                return add("/", add("-", inner[0], add("*", k, inner[1])), args[1])
-            case "**":
-                rise = add("*", args[1], add("**", args[0], add("-", args[1], 1.0)))
-                grown = 0.0 if self.number(inner[1]) == 0.0 else add("*", add("*", k, add("log", args[0])), inner[1])
-                return add("+", add("*", rise, inner[0]), grown)
-            case "max" | "min":
-                first, second = (0, 1) if name == "max" else (1, 0)
-                above = add("step", *args)  # 1 where the first argument is the larger
-                return add("+", inner[second], add("*", add("-", inner[first], inner[second]), above))
-        return add("*", self._outer(k, name, args[0]), inner[0])
 
-    def _outer(self, k: int, name: str, u: int) -> int:
-        """The place of the derivative of the function at k in its argument, at place u."""
-        add = self.add
-        rules: dict[str, Callable[[], int]] = {
-            "log": lambda: add("/", 1.0, u),
-            "log1p": lambda: add("/", 1.0, add("+", 1.0, u)),
-            "exp": lambda: k,
-            "sqrt": lambda: add("/", 0.5, k),
-            "abs": lambda: add("sign", u),
-            "sin": lambda: add("cos", u),
-            "cos": lambda: add("-", 0.0, add("sin", u)),
-            "tanh": lambda: add("-", 1.0, add("*", k, k)),
-            "cosh": lambda: add("sinh", u),
-            "sinh": lambda: add("cosh", u),
-            "atan": lambda: add("/", 1.0, add("+", 1.0, add("*", u, u))),
-            "softplus": lambda: add("expit", u),
-            "expit": lambda: add("*", k, add("expit", add("-", 0.0, u))),
-        }
-        return rules[name]()
+def _not_finite(text: str) -> str:
+    return (
+        f"A formula must be real and finite, and may contain numbers up to 1e308; {_short(text)} has a part that is "
+        "none: a division by 0, a root or logarithm of nothing, or a power too large."
+    )
 
-    def function(self, root: int) -> Callable[[Array, Array], Array]:
-        """What is at `root` as a function of (t, x); it answers with an array even where it is a constant."""
-        places = self.reached(root)
-        nodes = [self.nodes[k] for k in places]
-        last: dict[int, int] = {}  # the place of the last operation that needs a value
-        for k, node in zip(places, nodes, strict=True):
-            last.update(dict.fromkeys(node[1:] if isinstance(node, tuple) else (), k))
-        steps = list(zip(places, nodes, strict=True))
 
-        def evaluate(t: Array, x: Array) -> Array:
-            values: dict[int, Any] = {}
-            for k, node in steps:
-                if isinstance(node, tuple):
-                    values[k] = OPERATIONS[node[0]](*(values[a] for a in node[1:]))
-                    for a in set(node[1:]):
-                        if last[a] == k:
-                            del values[a]
-                else:
-                    values[k] = t if node == "t" else x if node == "x" else node
-            return np.broadcast_to(values[root], x.shape)
-
-        def by_blocks(t: Array, x: Array) -> Array:
-            if x.size <= BLOCK:
-                return evaluate(t, x)
-            flat_t, flat_x = np.broadcast_to(t, x.shape).ravel(), x.ravel()
-            starts = range(0, x.size, BLOCK)
-            parts = [evaluate(flat_t[k : k + BLOCK], flat_x[k : k + BLOCK]) for k in starts]
-            return np.concatenate(parts).reshape(x.shape)
-
-        return by_blocks
+def _steps(node: ast.expr) -> list[Any]:
+    """What a node adds to the program after its parts."""
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return [math.inf if number > LIMIT else float(number)]
+        case ast.Name(id=name):
+            return [math.pi if name == "pi" else name]
+        case ast.UnaryOp(op=ast.USub()):
+            return [-1.0, ("*", 2)]
+        case ast.BinOp(op=op):
+            return [(SIGNS[type(op)], 2)]
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return [(name, 1)] if name in ONE else [(name, 2)] * (len(args) - 1)
+    return []  # a plus sign
 
 
 def _parse(text: str) -> ast.expr:
@@ -240,19 +216,14 @@ def _parse(text: str) -> ast.expr:
         raise ValueError(msg) from err
 
 
-def _record(tape: Tape, tree: ast.expr) -> int:
-    """The place of a parsed expression; anything unknown is refused. Without recursion: sums may be long."""
-    places: dict[ast.AST, int] = {}
-    todo: list[ast.expr] = [tree]
+def _postorder(tree: ast.expr, text: str) -> list[ast.expr]:
+    """All nodes, each after its parts. Without recursion: sums may be long."""
+    found, todo = [], [tree]
     while todo:
-        node = todo[-1]
-        parts = _parts(node, tape.text)
-        waiting = [part for part in parts if part not in places]
-        if waiting:
-            todo += waiting
-            continue
-        places[todo.pop()] = _record_node(tape, node, [places[part] for part in parts])
-    return places[tree]
+        node = todo.pop()
+        found.append(node)
+        todo += _parts(node, text)
+    return found[::-1]
 
 
 def _parts(node: ast.expr, text: str) -> list[ast.expr]:
@@ -278,29 +249,6 @@ def _parts(node: ast.expr, text: str) -> list[ast.expr]:
         f"got {_short(word)} in {_short(text)}.{did_you_mean(name, [*FUNCTIONS, 't', 'x', 'pi'])}"
     )
     raise ValueError(msg)
-
-
-def _record_node(tape: Tape, node: ast.expr, parts: list[int]) -> int:
-    """The place of a node whose parts are on the tape."""
-    match node:
-        case ast.Constant(value=int() | float() as number):
-            try:
-                return tape.add("+", float(number), 0.0)
-            except OverflowError as err:
-                msg = f"A formula may contain numbers up to 1e308; got a larger one in {_short(tape.text)}."
-                raise ValueError(msg) from err
-        case ast.Name(id=name):
-            return tape.put(math.pi if name == "pi" else name)
-        case ast.UnaryOp(op=op):
-            return tape.add("-", 0.0, *parts) if isinstance(op, ast.USub) else parts[0]
-        case ast.BinOp(op=op):
-            return tape.add(SIGNS[type(op)], *parts)
-        case ast.Call(func=ast.Name(id=name)):
-            place = tape.add(name, parts[0]) if name in ONE else parts[0]
-            for part in parts[1:]:
-                place = tape.add(name, place, part)
-            return place
-    raise AssertionError(node)
 
 
 def _short(text: str) -> str:

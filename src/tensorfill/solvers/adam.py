@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tensorfill.models.init import unit
+from tensorfill.partitioned import Partitioned
 from tensorfill.problem import Problem
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
@@ -36,6 +37,7 @@ class Adam(Solver):
     """
 
     monotone: ClassVar[bool] = False
+    in_blocks: ClassVar[bool] = True
     settles: ClassVar[bool] = False  # small steps at the end of the schedule are no sign of a minimum
 
     rate: float = 0.004
@@ -60,6 +62,8 @@ class Adam(Solver):
     def refuses(self, problem: Problem) -> str | None:
         if self.batch is not None and problem.tensorspace is not None:
             return "a tensor-space prior looks at every entry, a batch does not; use batch=None"
+        if self.batch is not None and isinstance(problem, Partitioned):
+            return "observations in blocks are not drawn one by one; use batch=None"
         return bounds_only(problem)
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tensorfill.partitioned import Partitioned
 from tensorfill.problem import Problem
 from tensorfill.registry import Registry, Settings
 from tensorfill.result.record import Status
@@ -128,6 +129,7 @@ class Solver(Settings):
     monotone: ClassVar[bool] = False  # does every step keep or lower the objective?
     settles: ClassVar[bool] = True  # does an objective that no longer changes mean that it has converged?
     only_cp: ClassVar[bool] = False  # is it for CP models alone?
+    in_blocks: ClassVar[bool] = False  # does it take observations in blocks?
 
     def refuses(self, problem: Problem) -> str | None:
         """Why this solver cannot solve the problem, as a sentence without its full stop; None if it can. Subclasses
@@ -136,7 +138,9 @@ class Solver(Settings):
         return None
 
     def refused(self, problem: Problem) -> str | None:
-        """As `refuses`, after the check for the kind of model that all solvers share."""
+        """As `refuses`, after the checks that all solvers share."""
+        if isinstance(problem, Partitioned) and not self.in_blocks:
+            return "it needs all observations in memory, and these lie in blocks"
         if self.only_cp and problem.model != "cp":
             return f"it solves for the rows of CP factors, and this is a {problem.model} model"
         return self.refuses(problem)

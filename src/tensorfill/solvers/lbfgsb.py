@@ -29,6 +29,7 @@ class LBFGSB(Solver):
     """
 
     monotone: ClassVar[bool] = True
+    in_blocks: ClassVar[bool] = True
 
     burst: int = 50
     memory: int = 20

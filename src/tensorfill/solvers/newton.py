@@ -12,6 +12,7 @@ from tensorfill.interelement.base import InterElementPrior
 from tensorfill.partitioned import Partitioned
 from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
+from tensorfill.solvers.blockrows import block_rows
 from tensorfill.solvers.curvature import expand, losses
 from tensorfill.solvers.entries import interleave
 from tensorfill.solvers.exchange import exchange_components, may_exchange
@@ -47,6 +48,7 @@ class Newton(Solver):
 
     monotone: ClassVar[bool] = True
     only_cp: ClassVar[bool] = True
+    in_blocks: ClassVar[bool] = True
 
     extrapolate: float = 1.0
     exchange: bool = True
@@ -169,11 +171,7 @@ class Sweeps:
 
 def sweeps_of(problem: Problem) -> Any:
     """How to sweep over this problem: in memory, or block by block."""
-    if isinstance(problem, Partitioned):
-        from tensorfill.solvers.owner_computes import block_rows
-
-        return block_rows(problem)
-    return Sweeps(rows_of(problem))
+    return block_rows(problem) if isinstance(problem, Partitioned) else Sweeps(rows_of(problem))
 
 
 def _previous(factors: Sequence[Array]) -> dict[str, Array]:

@@ -48,7 +48,7 @@ class Rows:
         for start in range(0, len(A), slab):
             part = slice(start, min(start + slab, len(A)))
             G, h = self.systems(F, n, z, c, part)
-            solve_apart(ties, G, h, part, A, out, self.threads(G), near)
+            solve_apart(G, h, ties.diagonal[part], (ties.low, ties.high), A[part], out[part], self.threads(G), near)
         return out
 
     def objective(self, problem: Problem, factors: Sequence[Array]) -> float:

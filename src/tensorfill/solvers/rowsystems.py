@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -27,23 +27,6 @@ NEAR = 1e-6  # a move that gains less than this share of the first is the last
 MOST_GRADIENTS, RESIDUAL = 200, 1e-8  # of conjugate gradients: steps at most, and the residual, as a share of h
 SWEEPS = 10  # over rows that are tied and bounded
 SHRINK, TRIES = 0.3, 12  # factor on a step that would raise the objective, and how often it is applied
-
-
-class RowTerms(Protocol):
-    """What is needed to solve for rows one by one: the diagonal of Q (I,), and the bounds of A's entries."""
-
-    @property
-    def diagonal(self) -> Array: ...
-
-    @property
-    def low(self) -> float: ...
-
-    @property
-    def high(self) -> float: ...
-
-    @property
-    def bounded(self) -> bool:
-        """Is an end of the interval finite?"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,17 +80,24 @@ def _width(Q: Any, order: Array) -> int:
 
 
 def solve_apart(
-    ties: RowTerms, G: Array, h: Array, part: slice, A: Array, out: Array, threads: int, near: float = NEAR
+    G: Array,
+    h: Array,
+    q: Array,
+    bounds: tuple[float, float],
+    A: Array,
+    out: Array,
+    threads: int = 1,
+    near: float = NEAR,
 ) -> None:
-    """Solve for the rows `part` of `out` (I, R), in place and one by one, from A (I, R). Normal equations of these rows
-    alone: G (rows, R, R) and h (rows, R).
+    """Solve for rows, `out` (rows, R), one by one, from A (rows, R). Their normal equations: G (rows, R, R) and
+    h (rows, R), and the diagonal of Q, q (rows,).
     """
-    q, A, out = ties.diagonal[part], A[part], out[part]
+    low, high = bounds
 
     def work(a: int, b: int) -> None:
         newton.solve_rows(G[a:b], h[a:b], q[a:b], A[a:b], out[a:b])
-        if ties.bounded:
-            newton.box_rows(G[a:b], h[a:b], q[a:b], ties.low, ties.high, PASSES, near, A[a:b], out[a:b])
+        if np.isfinite(low) or np.isfinite(high):
+            newton.box_rows(G[a:b], h[a:b], q[a:b], low, high, PASSES, near, A[a:b], out[a:b])
 
     in_threads(work, [len(G) * t // threads for t in range(threads + 1)])
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tensorfill.blocks import Partitions
 from tensorfill.blocks.dense_subset import dense_subset, facts_in_blocks
-from tensorfill.blocks.placed import Placed
 from tensorfill.data.memory import ask
 from tensorfill.methods.base import Run
 from tensorfill.models.unseen import fill_unseen
-from tensorfill.partitioned import Partitioned, keeps
+from tensorfill.partitioned import Partitioned
 from tensorfill.problem import Problem
 from tensorfill.result.answer import Factors, factors_of
 from tensorfill.result.completion import Completion
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 FINAL = Stopping(max_iter=60, tol=1e-5, patience=4)
 BURST = LBFGSB(burst=10, memory=8)  # at scale each of its vectors is as long as all factors together
 COPIES = 12  # of the factors that a fit holds at once: old, new, best, stacked, gradients of each thread
-BROADCAST = 5  # copies of the longest factor that a worker makes of it while it solves for other modes
-SHARE = 0.25  # of a worker's memory may go into them: the rest is for blocks, and for what Dask moves about
 STARTING = 0.4  # of a time limit may be used up by the fit to the subset
 
 
@@ -62,12 +60,13 @@ def fit_in_blocks(method: LowRank, parts: Partitions, run: Run) -> Completion:
     )
     problem.check_domain()
     solver = choose_solver(problem, method.solver)
-    problem = keep_if_large(problem, solver)
+    need = COPIES * sum(8.0 * a * b for a, b in problem.parameter_shapes)
+    ask(need, f"factors of rank {problem.rank} of a tensor of shape {parts.shape}, and a fit's copies of them,")
     stopped = corner.status is Status.INTERRUPTED  # what the subset says is the best so far
     rest = replace(run.rest(began), max_iter=0) if stopped else run.rest(began)
-    outcome = _run(problem, solver, Corner(found.model.parameters, rows), smooth, rest)
-    factors = [np.asarray(A) for A in make_mend(problem, smooth)(outcome.state.factors)]
-    problem, held = replace(problem, kept=False, quiet=True), parts.held  # they are here now
+    start = _spread(found.model.parameters, rows, problem.shape)
+    outcome = _run(problem, solver, start, smooth, rest)
+    factors, held = fill_unseen(parts.sample, outcome.state.factors, smooth), parts.held
     return method.completion(
         replace(parts.sample, blocks=parts),
         run,
@@ -87,69 +86,23 @@ def choose_solver(problem: Problem, given: Solver | str | None) -> Solver:
     return Newton() if Newton().refused(problem) is None else BURST
 
 
-@dataclass(frozen=True, eq=False)
-class Corner:
-    """Factors of a corner, and which rows of every mode it has."""
-
-    factors: Sequence[Array]
-    rows: Sequence[Array]
-
-    def start(self, problem: Partitioned) -> list[Any]:
-        """Its factors at the rows that it has; the average of them at all others."""
-        out: list[Any] = []
-        for n, (A, row, length) in enumerate(zip(self.factors, self.rows, problem.shape, strict=False)):
-            usual = A.mean(axis=0)
-            if problem.kept and n == problem.partitions.main:
-                out.append(Placed.start(problem.partitions, n, usual, row, A))
-                continue
-            full = np.tile(usual, (length, 1))
-            full[row] = A
-            out.append(full)
-        return out + list(self.factors[len(out) :])  # parameters without a mode
+def _spread(factors: Sequence[Array], rows: Sequence[Array], shape: Sequence[int]) -> list[Array]:
+    """Factors of a subset at the rows of every mode that it has; the average of them at all others."""
+    out = []
+    for A, row, length in zip(factors, rows, shape, strict=False):
+        full = np.tile(A.mean(axis=0), (length, 1))
+        full[row] = A
+        out.append(full)
+    return out + list(factors[len(out) :])  # parameters without a mode
 
 
-def keep_if_large(problem: Partitioned, solver: Solver) -> Partitioned:
-    """The problem, its longest factor kept by its blocks where a worker has no room for all of it; a sentence where
-    there is no room for the factors at all.
-    """
-    parts, sizes = problem.partitions, [8.0 * a * b for a, b in problem.parameter_shapes]
-    longest = sizes[parts.main] if problem.model == "cp" else 0.0
-    kept = isinstance(solver, Newton) and BROADCAST * longest > SHARE * parts.room and keeps(problem)
-    need = COPIES * (sum(sizes) - longest) + longest if kept else COPIES * sum(sizes)
-    ask(need, f"factors of rank {problem.rank} of a tensor of shape {parts.shape}, and a fit's copies of them,")
-    return replace(problem, kept=True, quiet=True) if kept else problem
-
-
-def adapt_stopping(stopping: Stopping, solver: Solver, nnz: int) -> Stopping:
-    """The same for most; stochastic steps have a schedule of their own, and are judged once per look at all `nnz`
-    observations.
-    """
-    if not isinstance(solver, Adam):
-        return stopping
-    each = 1 if solver.batch is None else max(1, round(nnz / solver.batch))
-    return replace(stopping, max_iter=solver.steps, tol=0.0, every=min(each, solver.steps))
-
-
-def make_mend(problem: Partitioned, smooth: dict[int, float]) -> Callable[[Sequence[Any]], list[Any]]:
-    """What is done to factors before they are judged: rows that no observation speaks of."""
-    obs, far = problem.observations, problem.partitions.main
-
-    def mend(factors: Sequence[Any]) -> list[Any]:
-        if not isinstance(factors[far], Placed):
-            return fill_unseen(obs, factors, smooth)
-        out: list[Any] = fill_unseen(obs, factors, smooth, leave=[far])
-        unseen = int(np.count_nonzero(~obs.seen(far)))
-        out[far] = out[far].at_mean(unseen) if unseen else out[far]
-        return out
-
-    return mend
-
-
-def _run(problem: Partitioned, solver: Solver, corner: Corner, smooth: dict[int, float], run: Run) -> Outcome:
+def _run(problem: Partitioned, solver: Solver, start: Sequence[Array], smooth: dict[int, float], run: Run) -> Outcome:
     """From the factors of the subset to the best on the entries that are held out."""
-    mend = make_mend(problem, smooth)
-    fit = Fit(problem, solver, mend(corner.start(problem)), problem.partitions.held, mend)
-    stopping = replace(adapt_stopping(FINAL, solver, problem.partitions.nnz), seconds=run.seconds)
+    mend = partial(fill_unseen, problem.observations, smooth=smooth)
+    fit = Fit(problem, solver, mend(start), problem.partitions.held, mend)
+    stopping = replace(FINAL, seconds=run.seconds)
+    if isinstance(solver, Adam):  # which has a schedule of its own
+        stopping = replace(stopping, max_iter=solver.steps, tol=0.0)
     if run.max_iter is not None:
         stopping = replace(stopping, max_iter=run.max_iter)
     return run_loop(
