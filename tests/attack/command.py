@@ -13,7 +13,6 @@ import numpy as np
 from attack.arena import Wrong, in_child
 from tensorfill.cli.main import main
 from tensorfill.io.files import read
-from tensorfill.io.formats.isolated import trust_file
 from tensorfill.solvers import loop
 
 ENDINGS = (".npy", ".csv", ".zarr", ".npz", ".tns")
@@ -76,7 +75,6 @@ class Runs:
         copy, said = self.folder.with_suffix(".copy.npy"), self.folder.with_suffix(".said")
 
         def look() -> None:
-            trust_file(place / out)  # our own: read here, not in a further process
             loaded = read(place / out)
             np.save(
                 copy, np.asarray(loaded.values if loaded.values is not None else loaded.values_coo, dtype=np.float64)

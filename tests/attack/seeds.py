@@ -170,12 +170,6 @@ def gzipped(text: bytes) -> Callable[[Path], None]:
     return make
 
 
-def packed_volume(path: Path) -> None:
-    import nibabel
-
-    path.write_bytes(gzip.compress(nibabel.Nifti2Image(CUBE, np.eye(4)).to_bytes(), mtime=0))
-
-
 LINES = b"".join(b"%d %d %d %d\n" % (i + 1, j + 1, k + 1, v) for (i, j, k), v in np.ndenumerate(CUBE))
 OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "png, 16 bits": (".png", deep_png),
@@ -199,6 +193,5 @@ OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "csv, gzipped": (".csv.gz", gzipped(b"a,b,c\n" + b"1.5,2,\n" * 9)),
     "tns, gzipped": (".tns.gz", gzipped(LINES)),
     "json, gzipped": (".json.gz", gzipped(b'[{"a": 1, "b": "x", "v": 2.5}, {"a": 2, "b": "y", "v": null}]')),
-    "nifti, gzipped": (".nii.gz", packed_volume),
     "npz, packed": (".npz", lambda path: np.savez_compressed(path, values=TABLE, mask=TABLE > 0)),
 }

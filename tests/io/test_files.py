@@ -224,20 +224,6 @@ def get_xlsx(path):
     return np.array([row[1:] for row in rows])
 
 
-def make_nifti(path):
-    import nibabel
-
-    nibabel.save(nibabel.Nifti1Image(FLOATS, np.diag([2.0, 3.0, 4.0, 1.0])), path)
-
-
-def get_nifti(path):
-    import nibabel
-
-    image = nibabel.load(path)
-    np.testing.assert_array_equal(image.affine, np.diag([2.0, 3.0, 4.0, 1.0]))
-    return np.array(image.dataobj[...])
-
-
 def make_film(path):
     import av
 
@@ -289,7 +275,6 @@ EXAMPLES = {  # format: (ending, make, values, get, options of read)
     "feather": (".feather", make_feather, GREY, get_feather, {"dims": ["a", "b"]}),
     "json": (".json", make_json, GREY, get_json, {"dims": ["a", "b"], "value": "v"}),
     "xlsx": (".xlsx", make_xlsx, GREY, get_xlsx, {}),
-    "nifti": (".nii", make_nifti, FLOATS, get_nifti, {}),
     "video": (".mp4", make_film, None, get_film, {}),
 }
 
@@ -368,7 +353,6 @@ SIMILAR = (
     "hdf5",
     "feather",
     "json",
-    "nifti",
     "video",
 )  # to others, as sources
 

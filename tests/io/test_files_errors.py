@@ -294,12 +294,6 @@ def test_bad_masks(contents, shape, sentence, tmp_path):
             "openpyxl",
             "reading Excel needs openpyxl; install it with: pip install 'tensorfill[excel]'",
         ),
-        (
-            "a.nii",
-            bytes(344) + b"n+1\0",
-            "nibabel",
-            "reading NIfTI needs nibabel; install it with: pip install 'tensorfill[medical]'",
-        ),
         ("a.mp4", b"....ftyp....", "av", "reading films needs av; install it with: pip install 'tensorfill[video]'"),
     ],
 )

@@ -61,11 +61,6 @@ def tiff(path):
     Image.new("F", (2000, 1500)).save(path, compression="tiff_adobe_deflate")
 
 
-def nifti(path):
-    nibabel = pytest.importorskip("nibabel")
-    path.write_bytes(gzip.compress(nibabel.Nifti1Image(ZEROS, np.eye(4)).to_bytes(), 1))
-
-
 def parquet(path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     pq.write_table(pa.table({"a": np.zeros(500_000), "b": np.zeros(500_000)}), path)
@@ -127,7 +122,6 @@ BOMBS = {
     "a.json.gz": packed(b"[1,1],\n"),
     "index.tns": index,
     "a.tif": tiff,
-    "a.nii.gz": nifti,
     "a.parquet": parquet,
     "a.feather": feather,
     "a.h5": hdf5,

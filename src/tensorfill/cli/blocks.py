@@ -69,7 +69,7 @@ def run(job: Job, settings: dict[str, Any]) -> int:
             settings["prior"] = prior_of(job.prior)
     with as_user_error(BAD_DATA), _workers(job), collect_warnings(DataWarning, CheckpointWarning) as notes:
         dims = None if job.dims is None else [d.strip() for d in job.dims.split(",")]
-        done = job.fit(files_of(job.source), job.source, job.max_iter, dims=dims, value=job.value, **settings)
+        done = job.fit(files_of(job.source), job.source, dims=dims, value=job.value, **settings)
         if job.out.lower().endswith(MODEL):
             with file_errors(job.out, "write"):
                 done.save(job.out)

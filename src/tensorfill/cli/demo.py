@@ -10,7 +10,7 @@ from tensorfill.api import check_seed
 from tensorfill.cli.checks import check_effort
 from tensorfill.cli.options import DemoOptions
 from tensorfill.cli.outputs import check_side_outputs
-from tensorfill.cli.progress import Progress, plan_iterations
+from tensorfill.cli.progress import Progress
 from tensorfill.data.masks import random_entries
 from tensorfill.data.samples import photograph
 from tensorfill.io.atomic import find_overwritten, replace_file
@@ -47,9 +47,7 @@ class Demo(DemoOptions):
                     Path(path).parent.mkdir(parents=True, exist_ok=True)
             check_side_outputs({"picture": self.out, "report": self.report})
             obs = observe(truth, mask, dims=("row", "column", "channel"))
-            method = "auto" if self.effort == "normal" else f"auto-{self.effort}"
-            total = plan_iterations(method, {}, self.max_iter)
-            with Progress("completing a photograph", total, limit=self.seconds, show=not self.quiet) as progress:
+            with Progress("completing a photograph", limit=self.seconds, show=not self.quiet) as progress:
                 done = progress.complete(obs, effort=self.effort, seed=self.seed, max_iter=self.max_iter)
             ratio = psnr(done.estimate, truth, mask)
             with file_errors(self.out, "write"), replace_file(self.out) as file:

@@ -21,7 +21,7 @@ from tensorfill.cli.checks import (
 )
 from tensorfill.cli.options import CompleteOptions
 from tensorfill.cli.outputs import check_outputs, check_side_outputs, show_outcome, write_report
-from tensorfill.cli.progress import Progress, plan_iterations
+from tensorfill.cli.progress import Progress
 from tensorfill.data.memory import limit_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import sentinels, warn_of_sentinels
@@ -94,10 +94,7 @@ class Job(CompleteOptions):
                 name = "standard input" if self.source == "-" else Path(self.source).name
                 bars = None if self.error_bars is None else LEVEL
                 fill = self.fill_unseen or choose_output_format(self.out, loaded, self.out_format).whole
-                expected = plan_iterations(self.method_name, settings, self.max_iter)
-                done = self.fit(
-                    plan.given, name, expected, error_bars=bars, fill_unseen=fill, **settings, **plan.settings
-                )
+                done = self.fit(plan.given, name, error_bars=bars, fill_unseen=fill, **settings, **plan.settings)
             self.write(done, loaded, indices)
             self.save_run(done)
             if self.error_bars is not None and done.bars is not None:
@@ -230,10 +227,10 @@ class Job(CompleteOptions):
 
     # --- the fit ------------------------------------------------------------------------------------------------
 
-    def fit(self, data: Any, name: str, iterations: int | None, **settings: Any) -> Completion:
-        """The completion of `data`, called `name` in the progress bar, which expects so many iterations."""
+    def fit(self, data: Any, name: str, **settings: Any) -> Completion:
+        """The completion of `data`, called `name` in the progress line."""
         own = ("method", "effort", "seed", "checkpoint", "resume", "max_iter")
-        with Progress(f"completing {name}", iterations, limit=self.seconds, show=not self.quiet) as progress:
+        with Progress(f"completing {name}", limit=self.seconds, show=not self.quiet) as progress:
             return progress.complete(data, **{key: getattr(self, key) for key in own}, **settings)
 
     # --- after --------------------------------------------------------------------------------------------------

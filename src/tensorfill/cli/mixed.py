@@ -40,7 +40,7 @@ def run(job: Job, table: MixedTable, settings: dict[str, Any]) -> int:
                 with file_errors(path, "write"):
                     check_output_path(path)
         bars = None if job.error_bars is None else LEVEL
-        done = job.fit(table.frame, Path(job.source).name, None, error_bars=bars, **settings)
+        done = job.fit(table.frame, Path(job.source).name, error_bars=bars, **settings)
         with file_errors(job.out, "write"):
             table.write(job.out, done.completed)
         if job.error_bars is not None and done.bars is not None:

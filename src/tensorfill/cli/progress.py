@@ -1,68 +1,42 @@
-"""A progress bar on standard error: iteration, held-out error or objective, time left. Silent unless on a terminal."""
+"""A line on standard error that moves: iteration, held-out error or objective, time. Silent unless on a terminal."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TextColumn
 from rich.progress import Progress as RichProgress
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from tensorfill.api import complete
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import History
 from tensorfill.terminal import INTERRUPTED, UserError, format_duration
 
-RECENT = 20  # iterations over which the pace is taken
-
-
-def plan_iterations(method: str, settings: Mapping[str, Any], max_iter: int | None) -> int | None:
-    """How many iterations a fit takes at most, or None if that is not known before."""
-    from tensorfill.methods import METHODS
-
-    if max_iter is not None:
-        return max_iter
-    made: Any = METHODS[method](**settings)
-    if hasattr(made, "limit"):
-        return int(made.limit())
-    return int(made.max_iter) if getattr(made, "max_iter", None) else None  # auto: several fits, of any length
-
-
-def time_left(history: History, total: int | None, limit: float | None) -> float | None:
-    """Seconds until the planned end, at the pace of the last iterations; the time limit may come first."""
-    rows = history.rows
-    last = rows[-1]
-    ends = [] if limit is None else [limit - last.seconds]
-    first = rows[-min(len(rows), RECENT)]
-    if total is not None and last.iteration > first.iteration:
-        ends.append((total - last.iteration) * (last.seconds - first.seconds) / (last.iteration - first.iteration))
-    return min(ends, default=None)
-
 
 class Progress:
-    """A callback for `complete`, and the bar it moves."""
+    """A callback for `complete`, and the line it moves; `limit` is that of the run in seconds."""
 
-    def __init__(self, what: str, total: int | None, *, limit: float | None = None, show: bool = True) -> None:
+    def __init__(self, what: str, *, limit: float | None = None, show: bool = True) -> None:
         console = Console(stderr=True)
         self.shown = show and console.is_terminal
-        self.total, self.limit, self.fits = total, limit, 0
+        self.limit, self.fits = limit, 0
         self.bar = RichProgress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
             TextColumn("{task.fields[iteration]}"),
             TextColumn("[dim]{task.fields[error]}"),
             TextColumn("[cyan]{task.fields[left]}"),
+            TimeElapsedColumn(),
             console=console,
             transient=True,
             disable=not self.shown,
         )
         self.what, self.during = what, ExitStack()
-        self.task = self.bar.add_task(what, total=total, iteration="starting", error="", left="")
+        self.task = self.bar.add_task(what, total=None, iteration="starting", error="", left="")
 
     def __enter__(self) -> Progress:
         if self.shown:
@@ -84,16 +58,12 @@ class Progress:
         row = history.rows[-1]
         if row.iteration == 0:  # some methods fit more than once, and the count begins anew
             self.fits += 1
-        total = self.total if self.total is not None and row.iteration <= self.total else None
-        left = time_left(history, total, self.limit)
         self.bar.update(
             self.task,
             description=self.what + (f", fit {self.fits}" if self.fits > 1 else ""),
-            completed=row.iteration,
-            total=total,
-            iteration=f"iteration {row.iteration}" + (f"/{total}" if total else ""),
+            iteration=f"iteration {row.iteration}",
             error=self._error(row.value, row.held_out),
-            left="" if left is None else f"{format_duration(left)} left",
+            left="" if self.limit is None else f"at most {format_duration(self.limit - row.seconds)} left",
             refresh=row.iteration < 2,  # a fit may be shorter than the time between two drawings
         )
 

@@ -253,7 +253,7 @@ class Observations:
         """Raise MemoryError, with a sentence, if `what` would take one number for each of too many entries."""
         if self.size > DENSE_LIMIT:
             msg = f"{what} needs one number per entry, {self.size:.3g} of them; the limit is {DENSE_LIMIT:.3g}. "
-            msg += "Work with coordinates instead, done.at(indices), or chunk by chunk, done.to_zarr(path)."
+            msg += "Work with coordinates instead, done.at(indices), or chunk by chunk, done.to_dask()."
             raise MemoryError(msg)
 
     def digest(self) -> str:

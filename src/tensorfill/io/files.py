@@ -163,7 +163,7 @@ def write(
                 kind.write_rows(sink, indices, values, like)
 
         if kind.streams:
-            packed = (kind.text or kind.packs) and str(path).lower().endswith(".gz")
+            packed = kind.text and str(path).lower().endswith(".gz")
             output.write_stream(path, fill, packed=packed)
             return
         if indices is not None:

@@ -1,4 +1,4 @@
-"""Arrays of other libraries by way of NumPy: torch, dask, scipy.sparse, pydata/sparse.
+"""Arrays of other libraries by way of NumPy: torch, dask, scipy.sparse.
 
 What goes in comes out: the completed data, the estimate and the ends of intervals are of the type of the input. What is
 absent from a sparse array may be missing or zero; that is asked for, never guessed.
@@ -83,12 +83,18 @@ def observe_foreign(
     if absent is not None and absent not in ABSENT:
         msg = f'absent must be "missing" or "zero"; got {absent!r}.'
         raise ValueError(msg)
-    sparse = kind == "sparse" or (kind == "scipy" and hasattr(data, "tocoo")) or getattr(data, "is_sparse", False)
+    if kind == "sparse" or getattr(data, "is_sparse", False):
+        msg = (
+            f"sparse arrays must be scipy's; got {type(data).__name__} of {kind}. Give scipy.sparse.coo_array((values, "
+        )
+        msg += "coordinates)), or use Observations.from_coo."
+        raise TypeError(msg)
+    sparse = kind == "scipy" and hasattr(data, "tocoo")
     if absent is not None and not sparse:
         msg = f"absent is for sparse arrays, where entries may be absent; got {type(data).__name__}. Leave it out."
         raise ValueError(msg)
     if sparse:
-        return _from_sparse(data, kind, mask, weights=weights, dims=dims, absent=absent)
+        return _from_sparse(data, mask, weights=weights, dims=dims, absent=absent)
     if kind == "torch" and hasattr(data, "detach"):
         return _from_torch(data, mask, weights=weights, dims=dims)
     if kind == "dask" and hasattr(data, "compute"):
@@ -146,77 +152,34 @@ def _from_dask(array: Any, mask: Any, **given: Any) -> Observations:
 # --- sparse arrays ------------------------------------------------------------------------------------------------
 
 
-def _from_sparse(
-    data: Any, kind: str, mask: Any, *, weights: Any, dims: Sequence[str] | None, absent: str | None
-) -> Observations:
-    fill = getattr(data, "fill_value", 0)
-    if absent is None and not (isinstance(fill, float | np.floating) and np.isnan(fill)):  # NaN says it by itself
+def _from_sparse(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None, absent: str | None) -> Observations:
+    """From any of scipy's."""
+    from scipy.sparse import coo_array
+
+    if absent is None:
         msg = (
             "what is absent from a sparse array may be missing or zero, and only you know: "
             'give absent="missing" or absent="zero".'
         )
         raise ValueError(msg)
-    indices, values, shape, back = {"sparse": _pydata, "torch": _torch_sparse}.get(kind, _scipy)(data)
+    coo = data.tocoo(copy=True)
+    coo.sum_duplicates()
+    indices = np.stack(getattr(coo, "coords", None) or (coo.row, coo.col), axis=1)
+    shape, values = tuple(data.shape), coo.data
+
+    def back(array: Array, full: bool) -> Any:
+        """Zeros are stored, too, if it is `full`, or they would be missing again."""
+        where = np.indices(array.shape).reshape(array.ndim, -1) if full else np.stack(np.nonzero(array))
+        return type(data)(coo_array((array[tuple(where)], tuple(where)), shape=array.shape))
+
     if absent == "zero":
         ask(3 * math.prod(shape) * values.dtype.itemsize, f"a sparse array of shape {shape}, with its zeros,")
-        dense = np.full(shape, fill, dtype=values.dtype)
+        dense = np.zeros(shape, dtype=values.dtype)
         dense[tuple(indices.T)] = values
         return _make_observations(dense, mask, lambda array, wide: back(array, False), weights=weights, dims=dims)
     if mask is not None or weights is not None:
         msg = 'mask and weights must be left out where absent entries are missing; use absent="zero", or from_coo.'
         raise ValueError(msg)
-    source = StoredSource(lambda array, wide: back(array, True), values.dtype, indices, values)
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        seen = ~np.isnan(values)
-        source = replace(source, indices=indices[seen], values=values[seen])
+    seen = values == values
+    source = StoredSource(lambda array, wide: back(array, True), values.dtype, indices[seen], values[seen])
     return from_coo(source.indices, source.values, shape, dims=dims, source=source)
-
-
-Sparse = tuple[Array, Array, tuple[int, ...], Callable[[Array, bool], Any]]
-
-
-def _stored(array: Array, full: bool, fill: Any = 0) -> tuple[Array, Array]:
-    """(places (N, nnz), values) of the entries that a sparse array stores; zeros, too, if it is `full`."""
-    where = np.indices(array.shape).reshape(array.ndim, -1) if full else np.stack(np.nonzero(array != fill))
-    return where, array[tuple(where)]
-
-
-def _scipy(data: Any) -> Sparse:
-    from scipy.sparse import coo_array
-
-    coo = data.tocoo(copy=True)
-    coo.sum_duplicates()
-    coords = getattr(coo, "coords", None) or (coo.row, coo.col)
-
-    def back(array: Array, full: bool) -> Any:
-        where, values = _stored(array, full)
-        return type(data)(coo_array((values, tuple(where)), shape=array.shape))
-
-    return np.stack(coords, axis=1), coo.data, tuple(data.shape), back
-
-
-def _pydata(data: Any) -> Sparse:
-    import sparse
-
-    coo = sparse.COO(data) if not isinstance(data, sparse.COO) else data
-    fill = coo.fill_value
-
-    def back(array: Array, full: bool) -> Any:
-        where, values = _stored(array, full, fill)
-        value = fill if np.can_cast(np.min_scalar_type(fill), array.dtype) or array.dtype.kind == "f" else 0
-        made = sparse.COO(where, values, shape=array.shape, fill_value=array.dtype.type(value))
-        return made if isinstance(data, sparse.COO) else type(data).from_coo(made)
-
-    return coo.coords.T.astype(np.int64), np.asarray(coo.data), tuple(coo.shape), back
-
-
-def _torch_sparse(data: Any) -> Sparse:
-    import torch
-
-    coo = data.detach().cpu().coalesce()
-
-    def back(array: Array, full: bool) -> Any:
-        where, values = (torch.from_numpy(np.array(part)) for part in _stored(array, full))
-        return torch.sparse_coo_tensor(where, values, array.shape, device=data.device).coalesce()
-
-    return coo.indices().numpy().T, coo.values().numpy(), tuple(coo.shape), back

@@ -1,15 +1,12 @@
-"""The estimate of a tensor too large to be held, chunk by chunk: as a Dask array, or written to a Zarr store."""
+"""The estimate of a tensor too large to be held, as a Dask array."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tensorfill.io.formats.output import file_errors, replace_path
 from tensorfill.io.optional import attempt_import
 from tensorfill.models import CP
 from tensorfill.result.answer import Factors
@@ -44,21 +41,6 @@ def to_dask(done: Completion, chunks: Any) -> Any:
         return part_of(answer, block_info[None]["array-location"])
 
     return da.map_blocks(make, chunks=cut, dtype=np.float64, meta=np.empty((0,) * len(shape)))
-
-
-def to_zarr(done: Completion, path: str | Path, chunks: Sequence[int] | None) -> None:
-    """See `Completion.to_zarr`."""
-    zarr = attempt_import("zarr", "an answer as a Zarr store", "xarray")
-    shape = done.observations.shape
-    each = _chunks(shape) if chunks is None else tuple(int(c) for c in chunks)
-    if len(each) != len(shape) or min(each) < 1:
-        msg = f"chunks must be a length >= 1 for each of the {len(shape)} modes; got {chunks!r}."
-        raise ValueError(msg)
-    with file_errors(path, "write"), replace_path(Path(path), store=True) as place:
-        array = zarr.open(str(place), mode="w", shape=shape, chunks=each, dtype="float64")
-        for corner in product(*(range(0, n, c) for n, c in zip(shape, each, strict=True))):
-            ends = [(a, min(a + c, n)) for a, c, n in zip(corner, each, shape, strict=True)]
-            array[tuple(slice(a, b) for a, b in ends)] = part_of(done.answer, ends)
 
 
 def _chunks(shape: Sequence[int]) -> tuple[int, ...]:

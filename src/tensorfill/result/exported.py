@@ -16,16 +16,10 @@ class Exports:
     """The part of a Completion that hands it on; all of it is loaded when it is asked for."""
 
     def to_dask(self: Any, chunks: Any = None) -> Any:
-        """The estimate as a Dask array, computed chunk by chunk when it is asked for: tensors of any size."""
+        """The estimate as a Dask array, computed chunk by chunk when it is asked for; .to_zarr(path) writes it."""
         from tensorfill.result.chunks import to_dask
 
         return to_dask(self, chunks)
-
-    def to_zarr(self: Any, path: str | Path, chunks: Sequence[int] | None = None) -> None:
-        """Write the estimate to a Zarr store, one chunk at a time, replacing what is there in one move."""
-        from tensorfill.result.chunks import to_zarr
-
-        to_zarr(self, path, chunks)
 
     def plot(
         self: Any, *, truth: ArrayLike | None = None, count: int = 4, labels: Mapping[str, Sequence[Any]] | None = None

@@ -227,7 +227,6 @@ class Format:
     endings: ClassVar[tuple[str, ...]]
     magic: ClassVar[tuple[bytes, ...]] = ()  # how such a file starts
     text: ClassVar[bool] = False  # text, possibly gzipped
-    packs: ClassVar[bool] = False  # not text, and possibly gzipped all the same
     store: ClassVar[bool] = False  # may it be a directory?
     note: ClassVar[str] = ""  # what to tell the user where writing changes observed values
     whole: ClassVar[bool] = False  # does it hold whole numbers only?

@@ -26,7 +26,7 @@ def format_of(path: str | Path) -> type[Format] | None:
     name = os.fspath(path).lower()
     inner = name.removesuffix(".gz")
     for kind in (kind for _, kind in FORMATS.items()):
-        if name.endswith(kind.endings) or ((kind.text or kind.packs) and inner.endswith(kind.endings)):
+        if name.endswith(kind.endings) or (kind.text and inner.endswith(kind.endings)):
             return kind
     return None
 
@@ -128,7 +128,7 @@ def open_file(
         if not head:
             msg = "it is empty."
             raise FileError(msg)
-        if head.startswith(GZIP) and (kind is None or kind.text or kind.packs):
+        if head.startswith(GZIP) and (kind is None or kind.text):
             with gzip.GzipFile(fileobj=request.file) as packed:
                 whole = read_bounded(packed, "unpacked it", kind.cost if kind else 2.0)
             request, head = replace(request, file=io.BytesIO(whole)), whole[:4096]
