@@ -201,14 +201,19 @@ function showFacts() {
   $("facts").replaceChildren(...rows.flatMap(([k, v, kind]) => [element("dt", k), element("dd", v, kind)]));
 }
 
+const asked = () => file.questions.filter((q) => !dismissed.includes(q.text));
+const both = (names) => `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+
 function showQuestions() {
-  const boxes = file.questions.filter((q) => !dismissed.includes(q.text)).map((q) => {
+  const boxes = asked().map((q) => {
     const box = element("div", undefined, "question");
     const yes = Object.assign(element("button", "Yes"), { type: "button" });
     const no = Object.assign(element("button", "No"), { type: "button" });
     yes.addEventListener("click", () => (q.mask ? sendMask({ query: `name=${q.mask}` }) : again({ ...file.chosen, ...q.set })));
-    no.addEventListener("click", () => { dismissed.push(q.text); remember(); showQuestions(); $("fill").focus(); });
-    box.append(element("span", q.text), yes, no);
+    no.addEventListener("click", () => { dismissed.push(q.text); remember(); showQuestions(); showPainted(); $("fill").focus(); });
+    const answers = element("div", undefined, "answers");
+    answers.append(yes, no);
+    box.append(element("span", q.text), answers);
     return box;
   });
   const offer = (text, label, change) => {
@@ -218,8 +223,8 @@ function showQuestions() {
     box.append(element("span", text), button);
     boxes.push(box);
   };
-  if (file.columns.length > 2) offer(`One row for each entry: ${file.read_as.dims.join(", ")} name it.`, "Other columns", () => askColumns(file));
-  if (file.variables.length > 1) offer(`${file.chosen.variable}, one of ${file.variables.length} in the file.`, "Another one", () => askVariable(file));
+  if (file.columns.length > 2) offer(`Each row is one value; ${both(file.read_as.dims)} say where it belongs.`, "Other columns", () => askColumns(file));
+  if (file.variables.length > 1) offer(`${file.chosen.variable}, one of ${file.variables.length} in this file.`, "Choose another", () => askVariable(file));
   $("questions").replaceChildren(...boxes);
 }
 
@@ -266,11 +271,11 @@ function showPainted() {
   const share = file.paint ? paint.share() : 0;
   $("undo").disabled = $("clear").disabled = !paint.strokes.length;
   $("width").value = Math.round(paint.diameter);
-  $("painted").textContent = !file.paint ? heatWords() : share ? `${percent(share)} of the picture painted over` : file.missing ? "" : "Paint over what is to be replaced.";
+  $("painted").textContent = !file.paint ? heatWords() : share ? `${percent(share)} of the picture painted over` : file.missing ? "" : "Paint over what should be replaced.";
   showFacts();
   const gaps = file.missing > 0 || share > 0 || Number($("horizon").value) > 0;
   $("fill").disabled = !gaps;
-  $("fill-why").textContent = gaps ? "" : file.paint ? "Nothing is missing yet: paint over the picture" : "Nothing is missing: say under More options which value means missing, or choose a mask";
+  $("fill-why").textContent = gaps ? "" : file.paint ? "Nothing is missing yet: paint over the picture" : asked().length ? "Nothing is missing yet: answer the question above" : "Nothing is missing: say under More options which value means missing, or choose a mask";
 }
 
 const TOOLS = ["brush", "eraser", "hand"];
@@ -370,7 +375,7 @@ function progress(status) {
   if (status.tried) words.push(`${plural(status.tried, "method", "methods")} tried`);
   else if (status.iteration !== undefined) words.push(`Fit ${status.fit}, iteration ${status.iteration}`);
   if (typeof status.held_out === "number") words.push(`held-out error ${status.held_out.toPrecision(3)}`);
-  else if (status.tries && status.tries.length) words.push(`held-out error ${(100 * status.tries[0].error).toFixed(1)} % of the standard deviation`);
+  else if (status.tries && status.tries.length) words.push(`best error ${(100 * status.tries[0].error).toFixed(1)} %`);
   $("run-words").textContent = words.join(" · ") || (status.seconds < 0.5 ? "Starting" : "Trying methods on known entries");
   $("run-clock").textContent = clock(status.seconds) + (status.left > 2 ? ` · about ${clock(status.left)} left` : "");
   if (status.picture && $("now").dataset.number !== String(status.picture)) {
