@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,39 +20,25 @@ from tensorfill.typing import Array
 
 EVERY = 0.5  # seconds between two pictures: drawing one takes a tenth of that
 SIDE = 720  # pixels of a picture on the page
-BEAT = 0.5  # seconds between two messages in any case
 QUIET = 0.1  # seconds between two messages
 EVIDENCE = 0.15  # share of the budget of a contest before the time left is told
-TOLD = 0.6  # share of the run after which it is not: a small error of the whole is a large one of the rest
 FINAL_FITS = 1.3  # a contest with the fits that follow it, in times of the contest
 
 
 class Progress:
-    """A callback for `complete` that tells the page; as a context it also tells the time left while a fit is silent.
+    """A callback for `complete` that tells the page.
 
-    The time left follows from the share of the budget that a contest has used up, which grows evenly with time. Of
+    The time it takes follows from the share of the budget that a contest has used up, which grows evenly with time. Of
     several contests (error bars take two) nothing is told.
     """
 
     def __init__(self, send: Callable[..., None], obs: Observations, folder: Path, contests: int = 1) -> None:
         self.send, self.obs, self.folder, self.contests = send, obs, folder, contests
-        self.began, self.total = time.monotonic(), math.nan
+        self.began = time.monotonic()
         self.axes = picture_axes(obs)
         self.fits, self.pictures = 0, 0
         self.tries: list[dict[str, Any]] = []
         self.told = self.drawn = -math.inf
-        self._over = threading.Event()
-
-    def __enter__(self) -> Progress:
-        threading.Thread(target=self._beat, daemon=True).start()
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self._over.set()
-
-    def _beat(self) -> None:
-        while not self._over.wait(BEAT):
-            self.tell()
 
     def __call__(self, state: Any, history: History) -> None:
         """After every iteration of any fit."""
@@ -62,7 +47,7 @@ class Progress:
         if now - self.told >= QUIET:
             self.told = now
             held_out = row.held_out if math.isfinite(row.held_out) else None
-            self.tell(iteration=row.iteration, fit=self.fits, held_out=held_out)
+            self.send("progress", iteration=row.iteration, fit=self.fits, held_out=held_out)
         if self.axes in ("HW", "HWC") and now - self.drawn >= EVERY:
             X = current(state, self.obs.shape)
             if X is not None:
@@ -74,14 +59,10 @@ class Progress:
         if math.isfinite(error):
             self.tries.append({"name": name, "error": round(error, 5)})
             self.tries.sort(key=lambda row: row["error"])
+        news: dict[str, Any] = {}
         if share >= EVIDENCE and self.contests == 1:
-            self.total = FINAL_FITS * (time.monotonic() - self.began) / share
-        self.tell(tries=self.tries[:8], tried=len(self.tries), contest=round(share, 3))
-
-    def tell(self, **news: Any) -> None:
-        passed = time.monotonic() - self.began
-        news |= {} if math.isnan(self.total) else {"expected": round(self.total, 1)}
-        self.send("progress", left=round(self.total - passed, 1) if passed < TOLD * self.total else None, **news)
+            news = {"expected": round(FINAL_FITS * (time.monotonic() - self.began) / share, 1), "sure": True}
+        self.send("progress", tries=self.tries[:8], tried=len(self.tries), **news)
 
     def draw(self, X: Array) -> None:
         """The picture as it is now, known pixels as they are."""
@@ -91,7 +72,7 @@ class Progress:
         small[known] = self.obs.dense(fill=0.0)[::step, ::step][known]
         save_picture(to_rgb(small, value_range(self.obs)), self.folder / "now.jpg", quality=85)
         self.pictures += 1
-        self.tell(picture=self.pictures)
+        self.send("progress", picture=self.pictures)
 
 
 def current(state: Any, shape: tuple[int, ...]) -> Array | None:

@@ -16,6 +16,7 @@ from typing import Any
 from tensorfill.app.process import RequestError, WorkerProcess
 from tensorfill.app.storage import PrivateFolder
 
+TOLD = 0.6  # share of a run after which the time left is not told: a small error of the whole is a large one of it
 UNSAFE = re.compile(r"[^\w.()+ -]+")
 
 
@@ -89,7 +90,10 @@ class Session:
     def status(self) -> dict[str, Any]:
         """The state of the run for the page, asked for several times a second."""
         now = self.ended if self.state in ("done", "failed") else time.monotonic()
-        return {"state": self.state, "seconds": round(now - self.began, 2) if self.began else 0, **self.news}
+        seconds = round(now - self.began, 2) if self.began else 0.0
+        told = self.news.get("sure") and seconds < TOLD * self.news["expected"]
+        left = round(self.news["expected"] - seconds, 1) if told else None
+        return {"state": self.state, "seconds": seconds, "left": left, **self.news}
 
     def is_expired(self, limits: Limits) -> bool:
         """Has no page spoken of the file for long, or was its page left for good?"""

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import numpy as np
 from tensorfill.api import complete
 from tensorfill.app import describe
 from tensorfill.app.formats import list_formats, table_formats
-from tensorfill.app.mixedtable import in_own_scales
 from tensorfill.app.openfile import OpenFile, paintable
 from tensorfill.app.options import Options, bars_name, command, in_page_words, python, stem
 from tensorfill.app.progress import Progress, save_picture
@@ -90,23 +90,15 @@ class Workspace:
         try:
             matrix = read(self.path)
         except FileError:
-            table = self._read_long()
-            if table is None:
-                raise
-            return table
-        table = self._read_long() if _is_full(matrix) else None
-        return (matrix, Options()) if table is None or _is_full(table[0]) else table
-
-    def _read_long(self) -> tuple[Loaded, Options] | None:
-        """Read a table with one row for each entry, if its columns can be told apart."""
-        columns = long_columns(self.path)
-        if columns is None:
-            return None
-        options = Options(dims=columns[0], value=columns[1])
-        try:
-            return read(self.path, **options.reading), options
-        except FileError:
-            return None
+            matrix = None
+        if matrix is None or _is_full(matrix):
+            with suppress(FileError):
+                if columns := long_columns(self.path):
+                    options = Options(dims=columns[0], value=columns[1])
+                    table = read(self.path, **options.reading)
+                    if matrix is None or not _is_full(table):
+                        return table, options
+        return read(self.path) if matrix is None else matrix, Options()  # says again what is wrong
 
     def hints(self, error: UserError) -> dict[str, Any]:
         """What helps to read a file that could not be: the names of its columns, or of its variables."""
@@ -166,7 +158,7 @@ class Workspace:
         if paintable(loaded):
             rgb = describe.draw_photograph(loaded, value_range(file.sample))
         else:
-            rgb = describe.draw_heat_map(file.obs if table is None else in_own_scales(table))
+            rgb = describe.draw_heat_map(file.obs if table is None else describe.in_own_scales(table))
         save_picture(rgb, self.folder / described["given"])
         self.file, self.options, self.done, self.notes = file, options, None, []
         if table is None:  # of one with text it is said when it is filled
@@ -204,7 +196,7 @@ class Workspace:
         assert self.plan is not None
         contests = 2 if self.options.error_bars else 1
         progress = Progress(self.send, self.plan.obs, self.folder, contests)
-        with collect_warnings(DataWarning) as more, progress:
+        with collect_warnings(DataWarning) as more:
             settings = self.options.fitting | self.plan.settings
             data = self.plan.given if self.table is None else self.table.frame
             self.done = complete(data, callback=progress, **settings)
