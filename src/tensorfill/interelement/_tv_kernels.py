@@ -135,8 +135,8 @@ def _store_row(g: Array, M: Array, plane: Array, out: Array) -> None:
 
 
 @_vectorised()
-def isotropic_slab(X: Array, M: Array, back: Array, corner: Any, weight: Any, start: int, stop: int, G: Array) -> float:
-    """Smoothed isotropic TV of rows start..stop of a picture X (H, W, C); weight * its gradient into G[start:stop].
+def isotropic(X: Array, M: Array, back: Array, corner: Any, weight: Any, G: Array) -> float:
+    """Smoothed isotropic TV of a picture X (H, W, C); weight * its gradient into G.
 
     M: (K, C) applied to the colours first, or (0, 0) for none; back (C, K): M transposed, contiguous; corner and
     weight: scalars of X's dtype. Rows are taken apart into channels, so that the inner loops are contiguous and run in
@@ -149,13 +149,10 @@ def isotropic_slab(X: Array, M: Array, back: Array, corner: Any, weight: Any, st
     above, down = np.zeros((K, W), X.dtype), np.empty((K, W), X.dtype)
     right = np.zeros((K, W + 1), X.dtype)
     g = np.empty((K, W), X.dtype)
-    _load_row(X[start], M, planes, here)
-    if start > 0:  # what flows in from the row above, which belongs to another slab
-        _load_row(X[start - 1], M, planes, below)
-        for k in range(K):
-            _flux_row(below[k], here[k], corner, above[k], right[k])
     value = 0.0
-    for i in range(start, stop):
+    for i in range(H):
+        if i == 0:
+            _load_row(X[0], M, planes, here)
         _load_row(X[min(i + 1, H - 1)], M, planes, below)  # past the end: the same row, no difference
         for k in range(K):
             value += _flux_row(here[k], below[k], corner, down[k], right[k])

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tensorfill.interelement._isotropic import Terms, any_modes, two_modes
 from tensorfill.interelement.base import nonnegative_number
 from tensorfill.registry import Registry
 from tensorfill.typing import Array
@@ -36,8 +35,8 @@ class TensorSpacePrior:
     def check(self, shape: tuple[int, ...]) -> None:
         """Raise ValueError, with a sentence, if this prior cannot be used on X of this shape."""
 
-    def value_and_grad(self, X: Array, *, threads: int = 1) -> tuple[float, Array]:
-        """The penalty, and its derivative in X (shape and dtype of X); the same bits for any number of threads."""
+    def value_and_grad(self, X: Array) -> tuple[float, Array]:
+        """The penalty, and its derivative in X (shape and dtype of X)."""
         raise NotImplementedError
 
     def value(self, X: Array) -> float:
@@ -83,7 +82,7 @@ class IsotropicTV(TensorSpacePrior):
     weight
         Weight of the whole, >= 0.
     modes
-        Modes along which X is flat; the rows and columns of a picture by default. Two modes run compiled.
+        The two modes along which X is flat; the rows and columns of a picture by default.
     corner
         Size of the differences below which the penalty is quadratic, in units of X; > 0.
     transform
@@ -93,7 +92,7 @@ class IsotropicTV(TensorSpacePrior):
     """
 
     weight: float = 1.0
-    modes: tuple[int, ...] = (0, 1)
+    modes: tuple[int, int] = (0, 1)
     corner: float = 1.0
     transform: Any = None
     transform_mode: int | None = None
@@ -106,8 +105,8 @@ class IsotropicTV(TensorSpacePrior):
             msg = "corner of IsotropicTV must be > 0 (the penalty has no gradient otherwise); got 0."
             raise ValueError(msg)
         put(self, "modes", tuple(int(m) for m in np.atleast_1d(self.modes)))
-        if not self.modes:
-            msg = "modes of IsotropicTV must name at least one mode; got none."
+        if len(self.modes) != 2:
+            msg = f"modes of IsotropicTV must name two modes; got {self.modes}."
             raise ValueError(msg)
         if self.transform is None:
             if self.transform_mode is not None:
@@ -124,12 +123,23 @@ class IsotropicTV(TensorSpacePrior):
     def check(self, shape: tuple[int, ...]) -> None:
         self._modes_in(shape)
 
-    def value_and_grad(self, X: Array, *, threads: int = 1) -> tuple[float, Array]:
-        """Both in one pass. Two modes: compiled, over `threads` threads; any other number: NumPy."""
+    def value_and_grad(self, X: Array) -> tuple[float, Array]:
+        """Both in one compiled pass over pictures (B, H, W, C)."""
+        from tensorfill.interelement._tv_kernels import isotropic
+
         modes, t = self._modes_in(X.shape)
-        M = None if self.transform is None else np.asarray(self.transform, dtype=X.dtype)
-        terms = Terms(modes, self.corner, self.weight, M, t)
-        return two_modes(X, terms, threads) if len(modes) == 2 else any_modes(X, terms)
+        rest = [m for m in range(X.ndim) if m not in modes and m != t]
+        # Without a transform the other modes are so many channels; with one, so many pictures.
+        order = [*modes, *rest] if t is None else [*rest, *modes, t]
+        moved = np.ascontiguousarray(X.transpose(order))
+        H, W = X.shape[modes[0]], X.shape[modes[1]]
+        C = X.size // max(H * W, 1) if t is None else X.shape[t]
+        pictures = moved.reshape(X.size // max(H * W * C, 1), H, W, C)
+        G = np.empty_like(pictures)
+        M = np.empty((0, 0), dtype=X.dtype) if self.transform is None else np.asarray(self.transform, dtype=X.dtype)
+        corner, weight, back = X.dtype.type(self.corner), X.dtype.type(self.weight), np.ascontiguousarray(M.T)
+        total = sum((isotropic(P, M, back, corner, weight, g) for P, g in zip(pictures, G, strict=True)), 0.0)
+        return self.weight * total, np.ascontiguousarray(G.reshape(moved.shape).transpose(np.argsort(order)))
 
     def _modes_in(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int | None]:
         """Modes and transform mode of an X of this shape, counted from 0, or a sentence."""

@@ -125,16 +125,10 @@ class Laplace(_Centred):
     scale: float = parameter(1.0)
 
     def nll(self, t: Array, x: Array) -> Array:
-        r = x - t
-        np.abs(r, out=r)
-        r *= 1 / self.scale
-        return r
+        return np.abs(x - t) * (1 / self.scale)
 
     def grad(self, t: Array, x: Array) -> Array:
-        r = x - t
-        np.sign(r, out=r)
-        r *= 1 / self.scale
-        return r
+        return np.sign(x - t) * (1 / self.scale)
 
     def _residual(self, q: Array) -> Array:
         u = q - 0.5
@@ -163,21 +157,15 @@ class Huber(_Robust):
         return self.nll_and_grad(t, x)[0]
 
     def grad(self, t: Array, x: Array) -> Array:
-        slope = self._clip(x - t)
-        slope *= 1 / self.scale
-        return slope
+        return np.clip((x - t) * (1 / self.scale), -self.delta, self.delta) * (1 / self.scale)
 
     def nll_and_grad(self, t: Array, x: Array) -> tuple[Array, Array]:
         r = x - t
-        slope = self._clip(r)
         r *= 1 / self.scale
+        slope = np.clip(r, -self.delta, self.delta)
         r -= 0.5 * slope
-        r *= slope  # slope (r - slope / 2) is both formulas at once
-        slope *= 1 / self.scale
-        return r, slope
-
-    def _clip(self, r: Array) -> Array:
-        return np.clip(r * (1 / self.scale), -self.delta, self.delta)
+        r *= slope  # both formulas at once
+        return r, slope * (1 / self.scale)
 
     def curv(self, t: Array, x: Array) -> Array:
         """1 / scale^2 in the middle, 0 in the tails."""

@@ -84,30 +84,23 @@ class PoissonLog(_PoissonDraws):
     t_domain = NONNEGATIVE
 
     def nll(self, t: Array, x: Array) -> Array:
-        return self.nll_and_grad(t, x)[0]
+        z = np.minimum(x, 30)
+        return (x - z + 1) * np.exp(z) - t * x  # the tangent e^30 (1 + x - 30); below 30 just e^x
 
     def grad(self, t: Array, x: Array) -> Array:
-        rate = self.mean(x)
-        rate -= t
-        return rate
+        return self.mean(x) - t
 
     def nll_and_grad(self, t: Array, x: Array) -> tuple[Array, Array]:
         z = np.minimum(x, 30)
         rate = np.exp(z)
-        np.subtract(x, z, out=z)
-        z += 1
-        z *= rate  # the tangent e^30 (1 + x - 30); below 30 just e^x
-        z -= t * x
-        rate -= t
-        return z, rate
+        return (x - z + 1) * rate - t * x, rate - t
 
     def curv(self, t: Array, x: Array) -> Array:
         """Second derivative, e^x; 0 along the tangent."""
         return np.where(x < 30, self.mean(x), 0)
 
     def mean(self, x: Array) -> Array:
-        rate = np.minimum(x, 30)
-        return np.exp(rate, out=rate)
+        return np.exp(np.minimum(x, 30))
 
     def start(self, mean: float) -> float:
         return math.log(max(mean, OFF_THE_END))
@@ -131,13 +124,11 @@ class _Odds(Extended):
         return t + self._r
 
     def _nll(self, t: Array, z: Array) -> Array:
-        value = z + 1
-        np.log(value, out=value)
+        value = np.log(z + 1)
         value *= self._weight(t)
         pull = np.log(z)
         pull *= t
-        value -= pull
-        return value
+        return np.subtract(value, pull, out=value)
 
     def _grad(self, t: Array, z: Array) -> Array:
         slope = self._weight(t) / (z + 1)

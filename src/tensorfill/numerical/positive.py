@@ -64,22 +64,17 @@ class Gamma(_Scaled):
     k: float = parameter(1.0)
 
     def _nll(self, t: Array, z: Array) -> Array:
-        return self._nll_and_grad(t, z)[0]
+        return t / z * (1 / self.k) + np.log(z)  # t / (k z) + ln z, Section 4.2
 
     def _grad(self, t: Array, z: Array) -> Array:
-        ratio = t / z
-        ratio *= -1 / self.k
-        ratio += 1
-        ratio /= z
-        return ratio
+        return (1 - t / z * (1 / self.k)) / z
 
     def _nll_and_grad(self, t: Array, z: Array) -> tuple[Array, Array]:
         ratio = t / z
         ratio *= 1 / self.k
-        slope = 1 - ratio
-        slope /= z
+        slope = (1 - ratio) / z
         ratio += np.log(z)
-        return ratio, slope  # t / (k z) + ln z, Section 4.2
+        return ratio, slope
 
     def _curv(self, t: Array, z: Array) -> Array:
         return ((2 / self.k) * t / z - 1) / (z * z)
@@ -130,27 +125,14 @@ class Rayleigh(_Scaled):
     t_domain = NONNEGATIVE
 
     def _nll(self, t: Array, z: Array) -> Array:
-        return self._nll_and_grad(t, z)[0]
+        return 2 * np.log(z) + (0.25 * math.pi) * (t / z) ** 2
 
     def _grad(self, t: Array, z: Array) -> Array:
-        ratio = t / z
-        ratio *= ratio
-        ratio *= -0.5 * math.pi
-        ratio += 2
-        ratio /= z
-        return ratio
+        return (2 - (0.5 * math.pi) * (t / z) ** 2) / z
 
     def _nll_and_grad(self, t: Array, z: Array) -> tuple[Array, Array]:
-        ratio = t / z
-        ratio *= ratio
-        ratio *= 0.25 * math.pi
-        slope = 1 - ratio
-        slope *= 2
-        slope /= z
-        log = np.log(z)
-        log *= 2
-        ratio += log
-        return ratio, slope
+        ratio = (0.25 * math.pi) * (t / z) ** 2
+        return 2 * np.log(z) + ratio, 2 * (1 - ratio) / z
 
     def _curv(self, t: Array, z: Array) -> Array:
         return (1.5 * math.pi * (t / z) ** 2 - 2) / (z * z)
@@ -185,34 +167,17 @@ class LogNormal(_Scaled):
             raise ValueError(msg)
 
     def _nll(self, t: Array, z: Array) -> Array:
-        log = self._log_ratio(t, z)
-        log *= log
-        log *= 0.5 / self.sigma**2
-        return log
+        return self._log_ratio(t, z) ** 2 * (0.5 / self.sigma**2)
 
     def _grad(self, t: Array, z: Array) -> Array:
-        log = self._log_ratio(t, z)
-        log *= 1 / self.sigma**2
-        log /= z
-        return log
-
-    def _nll_and_grad(self, t: Array, z: Array) -> tuple[Array, Array]:
-        log = self._log_ratio(t, z)
-        slope = log * (1 / self.sigma**2)
-        log *= slope
-        log *= 0.5
-        slope /= z
-        return log, slope
+        return self._log_ratio(t, z) / z * (1 / self.sigma**2)
 
     def _curv(self, t: Array, z: Array) -> Array:
         return (1 - self._log_ratio(t, z)) / (self.sigma * z) ** 2
 
     @staticmethod
     def _log_ratio(t: Array, z: Array) -> Array:
-        # Two logarithms: the quotient z / t could overflow.
-        log = np.log(z)
-        log -= np.log(t)
-        return log
+        return np.log(z) - np.log(t)  # the quotient could overflow
 
     @property
     def _unit_mean(self) -> float:
@@ -248,28 +213,12 @@ class BetaDivergence(Extended):
     beta: float = parameter(0.5, "real")
 
     def _nll(self, t: Array, z: Array) -> Array:
-        return self._value(t, z, z ** (self.beta - 1))
+        b = self.beta
+        first = np.log(z) if b == 0 else (z**b - 1) / b
+        return first - t * (np.log(z) if b == 1 else (z ** (b - 1) - 1) / (b - 1))
 
     def _grad(self, t: Array, z: Array) -> Array:
-        return self._slope(t, z, z ** (self.beta - 1))
-
-    def _nll_and_grad(self, t: Array, z: Array) -> tuple[Array, Array]:
-        power = z ** (self.beta - 1)
-        return self._value(t, z, power), self._slope(t, z, power)
-
-    def _value(self, t: Array, z: Array, power: Array) -> Array:
-        b = self.beta
-        first = np.log(z) if b == 0 else (power * z - 1) / b
-        second = np.log(z) if b == 1 else (power - 1) / (b - 1)
-        second *= t
-        first -= second
-        return first
-
-    def _slope(self, t: Array, z: Array, power: Array) -> Array:
-        slope = t / z
-        np.subtract(1, slope, out=slope)
-        slope *= power
-        return slope
+        return (1 - t / z) * z ** (self.beta - 1)
 
     def _curv(self, t: Array, z: Array) -> Array:
         b = self.beta
