@@ -47,7 +47,8 @@ def commands() -> str:
         command = group.commands[name]
         context = command.context_class(command, info_name=name)
         body = [record for p in command.params if (record := p.get_help_record(context)) and record[1]]
-        said = " ".join((command.help or "").split())
+        said = "\n\n".join(" ".join(p.split()) for p in (command.help or "").split("\n\n"))
+        said = re.sub(r"(?<=Example: )(.+)|(?<!`)(--[\w-]+)(?!`)", lambda found: f"`{found[0]}`", said)
         table = markdown(("option", "meaning"), [(o.replace("|", " or "), " ".join(s.split())) for o, s in body])
         parts.append(f"## tensorfill {name}\n\n{said}\n\n{table}")
     return "\n".join(parts)

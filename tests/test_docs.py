@@ -7,6 +7,7 @@ otherwise checked word by word against `--help`; other commands must name what e
 
 import functools
 import importlib.util
+import inspect
 import io
 import os
 import re
@@ -245,6 +246,15 @@ def test_the_site_builds_without_a_warning(tmp_path):
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
+    api = (tmp_path / "site" / "api" / "index.html").read_text()
+    rows = re.findall(r"<code>([*\w]+)</code>\s*</td>\s*<td>\s*<code>(.*?)</code>\s*</td>", api, re.DOTALL)
+    types = {name: re.sub("<.*?>", "", kind) for name, kind in reversed(rows)}  # the first of a name: of `complete`
+    assert [name.strip("*") for name, _ in rows][:16] == list(inspect.signature(tensorfill.complete).parameters)
+    assert [types[name] for name in ("dims", "value", "weights")] == [
+        "Sequence[str] | None",
+        "str | None",
+        "ArrayLike | str | None",
+    ]
     pages = list((tmp_path / "site").rglob("*.html"))
     assert len(pages) >= 8
     for page in pages:  # nothing is fetched from elsewhere when a page is opened

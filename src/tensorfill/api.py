@@ -80,25 +80,25 @@ def complete(
 
     Parameters
     ----------
-    data : array with NaN for missing (NumPy, numpy.ma, xarray, torch, dask, sparse), pandas or polars table or series,
-        Observations, "photo.png"; or a long table with its columns named (pandas, dask), or files: "ratings/*.parquet"
+    data : array with NaN for missing (NumPy, numpy.ma, xarray, torch, dask, sparse); table or series (pandas, polars);
+        Observations; a long table with its columns named (pandas, dask); or files: "photo.png", "ratings/*.parquet"
     mask : True = observed, of the data's shape or of its first modes; or a file, where not black = observed
     prior : what kind of numbers: "poisson", tfl.Poisson(), ... (`tensorfill list priors`); of columns {"age": "normal"}
-    model, rank : the low-rank form of the data, "cp", "tucker", "tt", "tr" or "tubal", and its rank or ranks, (8, 8, 3)
+    model : the low-rank form of the data: "cp", "tucker", "tt", "tr" or "tubal"
+    rank : how many components; of models with several ranks (8, 8, 3)
     smooth : {mode or name: weight} of smoothness along it; {} for none. For "bayes", which learns them: ["hour"]
-    method, effort : "auto", with effort "quick", "normal" or "best" to take longer; or one of `tensorfill list methods`
+    method : "auto", which tries methods and takes the best, or one of `tensorfill list methods`
+    effort : how much "auto" tries: "quick", "normal" or "best", which takes longest
     error_bars : 0.9 for intervals that hold nine of ten unknown entries, in `.interval`; takes a second run
     seed : of everything random; the same seed gives the same answer
-    dims, value, weights : names of the modes; how much each entry counts, > 0. Of a long table, names of its columns
+    dims : names of the modes; of a long table, of the columns that say where a value belongs
+    value : of a long table, the name of the column of values
+    weights : how much each entry counts, > 0; of a long table, the name of a column
     features : {"user": users, "film": films}, tables that describe the entries of a mode; see docs/mixed-tables.md
     absent : what a sparse array does not store: "missing" or "zero"
-    **options : in groups.
-        Time: time=("day", "hour") are one axis; fold={"time": ("day", "hour")} for the fit; max_gap, longer gaps stay;
-        horizon, steps to predict ("auto", "bayes"); fill_unseen, also cells that never have a value
-        Limits: max_iter, seconds, max_memory="4GB" (by default half of what is free)
-        Progress: callback(state, history) after every iteration stops the run by True; checkpoint, a file to save the
-        run to as it goes; resume=True goes on from it
-        The method's own: solver, candidates, held_out of "auto", alpha of "sptc", ...; a misspelt one is refused
+    **options : of time: time, fold, max_gap, horizon, fill_unseen (help(tfl.methods.when.TimeOptions)); of the run:
+        max_iter, seconds, callback, checkpoint, resume (help(tfl.methods.base.Run)), max_memory="4GB" (by default half
+        of what is free); of the method: solver, candidates, held_out of "auto", alpha of "sptc", ...
 
     Returns
     -------

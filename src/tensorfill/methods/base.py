@@ -47,7 +47,19 @@ def unlimited() -> None:
 
 @dataclass(frozen=True)
 class Run(Settings):
-    """How to run a method: what does not change its answer on a given seed, save by stopping early."""
+    """How to run a method: what does not change its answer on a given seed, save by stopping early.
+
+    Attributes
+    ----------
+    seed : of everything random
+    callback : called as callback(state, history) after every iteration; the run stops where it returns True
+    checkpoint : a file to save the run to as it goes
+    resume : go on from the checkpoint
+    max_iter : stop after so many iterations
+    seconds : stop after so many seconds
+    facts : of the data, where they are known already
+    memo : what several fits to the same data share
+    """
 
     seed: int = 0
     callback: Callback | None = None
