@@ -32,6 +32,9 @@ def answers():
     yield InUnits(Filled(rng.normal(size=(6, 5, 4))), units)
     yield Refolded(Filled(rng.normal(size=(2, 3, 5, 4))), 0, by_threes(6))
     yield Refolded(Filled(rng.normal(size=(6, 2, 3, 4))), 1, by_threes(5))
+    yield Refolded(Refolded(Filled(rng.normal(size=(2, 3, 2, 3, 4))), 2, by_threes(5)), 0, by_threes(6))
+    order = np.array([4, 2, 0, 1, 3])
+    yield InUnits(InUnits(Filled(rng.normal(size=(6, 5, 4))), units, order, np.full(5, -0.5)), units)
     kinds = rng.integers(0, 2, (6, 5, 4)).astype(np.uint8)
     yield Blend((plain, Filled(rng.normal(size=(6, 5, 4)))), np.array([[0.3, 0.7], [1.0, 0.0]]), kinds, -1.0, 1.0)
     columns = np.arange(5).reshape(1, 5, 1) % 2  # which modes make no difference have length 1

@@ -90,13 +90,13 @@ class InUnits(_Translated):
 
     def pack(self) -> Packed:
         arrays, meta = self.inner.pack()
-        own = {"index": self.index, "low": self.low, "high": self.high}
-        arrays = {**arrays, **{f"units/{name}": a for name, a in own.items() if a is not None}}
-        return arrays, {"inner": {"kind": self.inner.kind, **meta}, "units": self.units.settings()}
+        own, place = {"index": self.index, "low": self.low, "high": self.high}, _free("units", arrays)
+        arrays = {**arrays, **{f"{place}/{name}": a for name, a in own.items() if a is not None}}
+        return arrays, {"inner": {"kind": self.inner.kind, **meta}, "units": self.units.settings(), "place": place}
 
     @staticmethod
     def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> InUnits:
-        own = {name: arrays.get(f"units/{name}") for name in ("index", "low", "high")}
+        own = {name: arrays.get(f"{meta.get('place', 'units')}/{name}") for name in ("index", "low", "high")}
         return InUnits(unpack(arrays, meta["inner"], prior), Units.from_settings(meta["units"]), **own)
 
 
@@ -121,11 +121,20 @@ class Refolded(_Translated):
 
     def pack(self) -> Packed:
         arrays, meta = self.inner.pack()
-        return {**arrays, "refolded": self.codes}, {"inner": {"kind": self.inner.kind, **meta}, "mode": self.mode}
+        place = _free("refolded", arrays)
+        inner = {"kind": self.inner.kind, **meta}
+        return {**arrays, place: self.codes}, {"inner": inner, "mode": self.mode, "place": place}
 
     @staticmethod
     def unpack(arrays: Mapping[str, Array], meta: Mapping[str, Any], prior: NumericalPrior | None) -> Refolded:
-        return Refolded(unpack(arrays, meta["inner"], prior), int(meta["mode"]), arrays["refolded"])
+        return Refolded(unpack(arrays, meta["inner"], prior), int(meta["mode"]), arrays[meta.get("place", "refolded")])
+
+
+def _free(name: str, arrays: Mapping[str, Array]) -> str:
+    """`name`, or one like it that no array of the answer within has: a fold may lie in another fold."""
+    while any(key.split("/")[0] == name for key in arrays):
+        name += "+"
+    return name
 
 
 def unfold(X: Array, mode: int, codes: Array) -> Array:
