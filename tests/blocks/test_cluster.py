@@ -98,7 +98,7 @@ def blocks_lie_evenly_with_the_workers(frame):
     assert there.direct
     for mode in range(3):
         there.gather(rows_of_block, None, mode)
-        blocks, homes = there._blocks(mode)
+        blocks, homes = there.send_blocks(mode)
         assert len(blocks) == 4
         assert homes == sorted(homes)
         assert homes.count(homes[0]) == 2
@@ -160,20 +160,19 @@ def a_dead_scheduler_leaves_a_checkpoint(client, file, tmp_path, whole):
     np.testing.assert_allclose(rest.factors[0], whole.factors[0], rtol=1e-8, atol=1e-10)
 
 
-def a_scheduler_that_ends_while_files_are_read_is_a_sentence(client, file, monkeypatch):
-    real = opening.on_cluster
+def test_a_scheduler_that_ends_while_a_table_is_read_is_a_sentence(client, frame, many, monkeypatch):
+    import dask.dataframe as dd
+
+    real = opening.from_arrow
 
     def end(*given):
         client.cluster.close(timeout=5)
         return real(*given)
 
-    monkeypatch.setattr(opening, "on_cluster", end)
+    monkeypatch.setattr(opening, "from_arrow", end)
+    table = dd.from_pandas(frame, npartitions=3, sort=False)
     with pytest.raises(ClusterError, match="the Dask cluster no longer answers"):
-        tfl.complete(file, **SETTINGS)
-
-
-def test_a_cluster_that_ends_at_once(whole, client, many, monkeypatch):
-    a_scheduler_that_ends_while_files_are_read_is_a_sentence(client, whole[0], monkeypatch)
+        tfl.complete(table, **SETTINGS)
 
 
 def test_a_cluster_of_processes(whole, client, frame, tmp_path, many):

@@ -1,26 +1,23 @@
-"""Blocks with the workers of a Dask cluster: read, numbered and sorted there once, and worked on where they lie.
+"""Blocks with the workers of a Dask cluster, and worked on where they lie.
 
-    source -> piece -> rows as the tensor has them -> a part for each block -> blocks        all of it tasks on workers
-
-What all blocks share goes to every worker once per evaluation, rows go to and come from the block that owns them, and
-sums are added in pairs on the workers. A block is the result of tasks that the scheduler remembers: those of a worker
-that dies are made again from their source. `distributed` is imported only where a cluster is in use.
+Data are read, numbered and sorted here, as without a cluster; the blocks go to the workers once. What all blocks share
+goes to every worker once per evaluation, rows go to and come from the block that owns them, and sums are added in pairs
+on the workers. Blocks of a worker that dies are sent again. `distributed` is imported only where a cluster is in use.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
 from operator import getitem
 from typing import Any
 
-from tensorfill.blocks import tasks
-from tensorfill.blocks.base import Partitions, Work
-from tensorfill.blocks.rows import Rows
+from tensorfill.blocks.base import Work
+from tensorfill.blocks.disk import DiskPartitions
 
 ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
 BLOCKS = 2  # for each thread of the cluster at least, so that all have work
@@ -49,16 +46,16 @@ def active_client() -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterPartitions(Partitions):
-    """Observations with the workers of a Dask cluster.
+class ClusterPartitions(DiskPartitions):
+    """Observations with the workers of a Dask cluster; the store on disk here is what they come from, and come from
+    again when a worker dies.
 
     Consecutive blocks are with one worker, as many with each as it has threads for, so that most sums of two
     neighbouring blocks need no transfer.
     """
 
     client: Any = field(default=None, repr=False)
-    rows: Sequence[Any] = field(default=(), repr=False)  # futures of Rows
-    copies: dict[int, list[Any]] = field(default_factory=dict, repr=False)  # by mode: futures of Blocks
+    there: dict[int, list[Any]] = field(default_factory=dict, repr=False)  # by mode: futures of Blocks
     direct: bool = True  # can workers be talked to without the scheduler in between?
 
     def gather(self, work: Work, shared: Any, mode: int, own: Sequence[Any] | None = None) -> tuple[Any, list[Any]]:
@@ -68,15 +65,15 @@ class ClusterPartitions(Partitions):
         from dask.sizeof import sizeof
 
         client, submit = self.client, self._submit
-        blocks, homes = self._blocks(mode)
+        blocks, homes = self.send_blocks(mode)
         if sizeof(shared) > SMALL:
             shared = client.scatter(shared, hash=False, direct=self.direct)  # to one worker, from which others have it
-        each = [None] * len(blocks) if own is None else self._send_own(own, homes)
+        each = [None] * len(blocks) if own is None else self._send(own, homes)
         done = [submit(home, work, b, shared, mine) for b, mine, home in zip(blocks, each, homes, strict=True)]
         sums, parts = ([submit(home, getitem, pair, k) for pair, home in zip(done, homes, strict=True)] for k in (0, 1))
         while len(sums) > 1:  # in pairs, always the same ones: the same rounding every time
             neighbours = zip(sums[::2], sums[1::2], homes[::2], strict=False)
-            pairs = [submit(home, tasks.add_results, a, b) for a, b, home in neighbours]
+            pairs = [submit(home, add_results, a, b) for a, b, home in neighbours]
             sums, homes = pairs + ([sums[-1]] if len(sums) % 2 else []), homes[::2]
         total, *own_parts = collect(client, [sums[0], *parts], direct=self.direct)
         return total, own_parts
@@ -85,7 +82,7 @@ class ClusterPartitions(Partitions):
         """A future of function(*given), at that worker if it is there."""
         return self.client.submit(function, *given, pure=False, workers=[home], allow_other_workers=True)
 
-    def _send_own(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
+    def _send(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
         """Send each block's own data to the worker that holds the block."""
         client = self.client
 
@@ -103,35 +100,57 @@ class ClusterPartitions(Partitions):
             found |= some
         return [found[k] for k in range(len(own))]
 
-    def _blocks(self, mode: int) -> tuple[list[Any], list[str]]:
-        """(futures of the blocks along a mode, the worker that has, or will have, each of them)."""
-        client = self.client
-        alive, edges = client.nthreads(), self.edges(mode)
-        planned = assign_workers(alive, len(edges) - 1)
-        if mode not in self.copies:
-            split = [client.submit(Rows.deal, rows, mode, edges, pure=False) for rows in self.rows]
-            self.copies[mode] = []
-            for k, ((a, b), home) in enumerate(zip(pairwise(edges), planned, strict=True)):
-                parts = [client.submit(getitem, dealt, k, pure=False) for dealt in split]
-                self.copies[mode].append(self._submit(home, tasks.join_parts, parts, mode, a, b, self.sample.dims))
-        blocks = self.copies[mode]
-        there = client.who_has(blocks)
-        found = [next((w for w in there.get(b.key, ()) if w in alive), p) for b, p in zip(blocks, planned, strict=True)]
-        return blocks, found
+    def send_blocks(self, mode: int) -> tuple[list[Any], list[str]]:
+        """(futures of the blocks along a mode, the worker that has each of them): sent where they are not there yet, or
+        no longer.
+        """
+        self.make_copy(mode)
+        client, K = self.client, len(self.edges(mode)) - 1
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError as error:
+            raise ClusterError(LEFT) from error
+        alive = client.nthreads()
+        blocks, homes = self.there.setdefault(mode, [None] * K), assign_workers(alive, K)
+        there = client.who_has([b for b in blocks if b is not None and b.status == "finished"])
+        for k, block in enumerate(blocks):
+            having = () if block is None else [w for w in there.get(block.key, ()) if w in alive]
+            if having:
+                homes[k] = having[0]
+            else:
+                blocks[k] = client.scatter(self.block(mode, k), workers=[homes[k]], hash=False, direct=self.direct)
+        return blocks, homes
 
     def settle(self) -> None:
-        for mode in set(self.copies) - {self.main}:
-            del self.copies[mode]
+        super().settle()
+        for mode in set(self.there) - {self.main}:
+            del self.there[mode]
 
     def close(self) -> None:
-        self.copies.clear()
+        self.there.clear()
+        super().close()
+
+
+def add_results(a: Any, b: Any) -> Any:
+    """The sum of two partial results, in new memory: those of tasks must not change."""
+    if a is None or b is None:
+        return b if a is None else a
+    if isinstance(a, list | tuple):
+        return [add_results(x, y) for x, y in zip(a, b, strict=True)]
+    return a + b
+
+
+def block_size(client: Any, count: int, most: int) -> int:
+    """Observations in a block, of so many in all: as many blocks for every thread, a power of two, so that sums in
+    pairs are of one worker's for as long as can be.
+    """
+    threads = max(1, sum(client.nthreads().values()))
+    each = 2 ** math.ceil(math.log2(max(BLOCKS, count / (most * threads))))
+    return max(1, count // (each * threads))
 
 
 def assign_workers(threads: Mapping[str, int], blocks: int) -> list[str]:
     """Which worker has which block: ranges, as long as its share of all threads."""
-    if not threads:
-        msg = "no worker is there"
-        raise OSError(msg)
     each = [worker for worker in sorted(threads) for _ in range(threads[worker])]
     return [each[k * len(each) // blocks] for k in range(blocks)]
 

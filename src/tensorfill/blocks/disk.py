@@ -8,7 +8,6 @@ the process, and, where that was killed, when the next one begins.
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import tempfile
@@ -118,8 +117,13 @@ class DiskPartitions(Partitions):
 
     def blocks(self, mode: int) -> Iterator[Block]:
         self.make_copy(mode)
-        for k, (a, b) in enumerate(itertools.pairwise(self.edges(mode))):
-            yield make_block(self.store.read(f"m{mode}-{k}", values=self.dtype), mode, a, b - a)
+        for k in range(len(self.edges(mode)) - 1):
+            yield self.block(mode, k)
+
+    def block(self, mode: int, k: int) -> Block:
+        """Block k of the copy along `mode`, which is there."""
+        first, last = self.edges(mode)[k : k + 2]
+        return make_block(self.store.read(f"m{mode}-{k}", values=self.dtype), mode, first, last - first)
 
     def make_copy(self, mode: int) -> None:
         """Write the copy along `mode`: rows are distributed to blocks, then each block is sorted."""

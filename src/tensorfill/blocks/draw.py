@@ -69,15 +69,6 @@ class Tally:
         self.sum = (self.sum + int(sums)) % 2**64
         return ~aside
 
-    def merge(self, other: Tally) -> Tally:
-        """With what another looked at."""
-        for mine, theirs in zip(self.counts, other.counts, strict=True):
-            mine += theirs
-        self.whole, self.sum = self.whole + other.whole, (self.sum + other.sum) % 2**64
-        self.held += other.held
-        self.kept += other.kept
-        return self
-
     def finish(
         self, dims: Sequence[str], labels: Mapping[str, Any], positions: Any = None
     ) -> tuple[Sample, Observations | None, str]:

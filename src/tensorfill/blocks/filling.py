@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tensorfill.blocks.base import BLOCK
+from tensorfill.blocks.cluster import ClusterPartitions, block_size, can_reach_workers
 from tensorfill.blocks.disk import CHUNK, DiskPartitions, Store, Tell
 from tensorfill.blocks.draw import Draw, Tally
 from tensorfill.blocks.labels import Numbering
@@ -30,8 +32,10 @@ class Filled:
     ranks: tuple[Array | None, ...]
     dims: tuple[str, ...]
 
-    def partitions(self, draw: Draw, *, size_of_block: int = BLOCK, tell: Tell | None = None) -> DiskPartitions:
-        """Blocks on disk of all rows but those set aside."""
+    def partitions(
+        self, draw: Draw, *, size_of_block: int = BLOCK, tell: Tell | None = None, client: Any = None
+    ) -> DiskPartitions:
+        """Blocks on disk of all rows but those set aside; with the workers of a Dask cluster, if one is given."""
         store = self.store
         tally = Tally(self.shape, draw.fitted(store.rows))
         dtype = np.float32 if store.exact else np.float64
@@ -43,7 +47,13 @@ class Filled:
                     tell("numbering", min((k + 1) * CHUNK, store.rows))
             store.drop("raw")
             sample, held, digest = tally.finish(self.dims, self.labels)
-            made = DiskPartitions(sample, held, digest, size_of_block=size_of_block, store=store, tell=tell)
+            home: Any = {"store": store, "tell": tell}
+            if client is None:
+                made = DiskPartitions(sample, held, digest, size_of_block=size_of_block, **home)
+            else:
+                size = block_size(client, sample.nnz - (0 if held is None else len(held.values)), size_of_block)
+                home |= {"threads": 1, "client": client, "direct": can_reach_workers(client)}
+                made = ClusterPartitions(sample, held, digest, size_of_block=size, **home)
             made.make_copy(made.main)  # a repeated entry shows now
         return made
 

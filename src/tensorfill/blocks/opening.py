@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -16,11 +17,9 @@ from tensorfill.blocks.cluster import active_client, cluster_errors
 from tensorfill.blocks.disk import Tell, refuse_repeats
 from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.filling import Filled, fill
-from tensorfill.blocks.gathering import on_cluster
 from tensorfill.blocks.paths import files_of, in_pieces, is_table, path_like
 from tensorfill.blocks.pieces import Columns, Piece, check_columns, dense_piece, from_arrow, pieces_of
 from tensorfill.blocks.rows import join
-from tensorfill.blocks.tasks import read_chunk, read_file, read_frame
 from tensorfill.data.arrays import from_coo
 from tensorfill.data.labels import with_positions
 from tensorfill.data.memory import budget, most_in_memory
@@ -89,10 +88,6 @@ def _from_files(data: Any, columns: Columns | None, how: _Reading) -> Observatio
     if columns is None and any(is_table(f) for f in files):
         msg = f'the columns of {files[0]} must be named: complete(..., dims=["user", "item"], value="stars").'
         raise ValueError(msg)
-    client = active_client()
-    if client is not None:
-        pieces = [client.submit(read_file, os.path.abspath(f), columns, pure=False) for f in files]
-        return _with_workers(client, pieces, columns, how)
     return _make_observations(_file_pieces(files, columns), columns, how)
 
 
@@ -102,16 +97,11 @@ def _is_matrix(path: str | Path) -> bool:
 
 
 def _from_dask_table(table: Any, columns: Columns | None, how: _Reading) -> Observations | Partitions:
-    """A Dask table, read by the workers of a cluster if one is in use."""
+    """A Dask table, its partitions one after the other: made by the workers of a cluster if one is in use."""
     if columns is None:
         msg = 'the columns of a Dask table must be named: complete(table, dims=["user", "item"], value="stars").'
         raise ValueError(msg)
     check_columns(columns.names, [str(c) for c in table.columns])
-    client = active_client()
-    if client is not None:
-        parts = client.compute(table.to_delayed())
-        pieces = [client.submit(read_frame, part, columns, pure=False) for part in parts]
-        return _with_workers(client, pieces, columns, how)
     return _make_observations(_frame_pieces(table, columns), columns, how)
 
 
@@ -131,12 +121,22 @@ def _columns(dims: Sequence[str] | None, value: str, weights: Any) -> Columns:
     return columns
 
 
-def _make_observations(pieces: Iterable[Piece], columns: Columns | None, how: _Reading) -> Observations | Partitions:
-    """Pieces as observations in memory if they are few, else in blocks on disk."""
-    filled = fill(pieces, how.dims, tell=how.tell)
-    if filled.store.rows <= how.large:
-        return load_rows(filled, columns)
-    return filled.partitions(how.draw, tell=how.tell)
+def _make_observations(
+    pieces: Iterable[Piece],
+    columns: Columns | None,
+    how: _Reading,
+    *,
+    shape: Sequence[int] | None = None,
+    labels: Mapping[str, Any] | None = None,
+) -> Observations | Partitions:
+    """Pieces as observations in memory if they are few, else in blocks on disk, or with the workers of a cluster."""
+    client = active_client()
+    with nullcontext() if client is None else cluster_errors(client):
+        filled = fill(pieces, how.dims, shape=shape, tell=how.tell)
+        filled.labels.update(labels or {})
+        if filled.store.rows <= how.large:
+            return load_rows(filled, columns)
+        return filled.partitions(how.draw, tell=how.tell, client=client)
 
 
 def load_rows(filled: Filled, columns: Columns | None) -> Observations:
@@ -162,17 +162,6 @@ def _load_rows(filled: Filled, columns: Columns | None) -> Observations:
         source = FrameSource(frame, columns.dims, columns.value, labels, where.astype(np.intp))
     made = from_coo(where, values, filled.shape, weights=weights, dims=filled.dims, source=source)
     return made if source is None else with_positions(made)
-
-
-def _with_workers(
-    client: Any, pieces: Sequence[Any], columns: Columns | None, how: _Reading, shape: Sequence[int] | None = None
-) -> Observations | Partitions:
-    """Pieces (futures) as blocks with the workers of a cluster; in memory here, if they are few."""
-    with cluster_errors(client):
-        there = on_cluster(client, pieces, how.dims, shape)
-        if there.count <= how.large:
-            return load_rows(fill(there.local(), how.dims, shape=shape), columns)
-        return there.partitions(how.draw)
 
 
 def _file_pieces(files: Sequence[str], columns: Columns | None) -> Iterator[Piece]:
@@ -201,7 +190,7 @@ def _frame_pieces(frame: Any, columns: Columns) -> Iterator[Piece]:
     import pyarrow as pa
 
     for k in range(frame.npartitions):
-        table = frame.get_partition(k)[columns.names].compute(scheduler="threads")
+        table = frame.get_partition(k)[columns.names].compute()
         yield from from_arrow(pa.Table.from_pandas(table, preserve_index=False), columns)
 
 
@@ -219,16 +208,8 @@ def _find_chunked(data: Any, kind: str) -> Any:
 def _from_chunks(data: Any, array: Any, how: _Reading) -> Observations | Partitions:
     """A Dask array, or xarray on one, chunk by chunk; `array` is the Dask array in `data`."""
     how = how if array is data else replace(how, dims=tuple(str(d) for d in data.dims))
-
-    corners = list(product(*([0, *np.cumsum(c)[:-1].tolist()] for c in array.chunks)))
-    client = active_client()
-    if client is not None:
-        chunks = client.compute(list(array.to_delayed().ravel()))
-        there = [client.submit(read_chunk, c, corner, pure=False) for c, corner in zip(chunks, corners, strict=True)]
-        return _with_workers(client, there, None, how, array.shape)
-    chunks = (array.blocks[place].compute(scheduler="threads") for place in np.ndindex(array.numblocks))
+    labels = {} if array is data else {str(d): data.indexes[d].to_numpy() for d in data.dims if d in data.indexes}
+    corners = product(*([0, *np.cumsum(c)[:-1].tolist()] for c in array.chunks))
+    chunks = (array.blocks[place].compute() for place in np.ndindex(array.numblocks))
     pieces = (p for c, corner in zip(chunks, corners, strict=True) for p in dense_piece(np.asarray(c), corner))
-    filled = fill(pieces, how.dims, shape=array.shape, tell=how.tell)
-    if array is not data:
-        filled.labels.update({str(d): data.indexes[d].to_numpy() for d in data.dims if d in data.indexes})
-    return load_rows(filled, None) if filled.store.rows <= how.large else filled.partitions(how.draw, tell=how.tell)
+    return _make_observations(pieces, None, how, shape=array.shape, labels=labels)

@@ -10,7 +10,7 @@ from typing import Any
 from tensorfill.io.formats.base import FileError
 
 TABLES = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz")
-READS = (*TABLES, ".tns", ".npy", ".zarr")
+READS = (*TABLES, ".tns")
 
 
 def files_of(pattern: Any) -> list[str]:
@@ -18,7 +18,7 @@ def files_of(pattern: Any) -> list[str]:
     if not isinstance(pattern, str | os.PathLike):
         return [f for p in pattern for f in files_of(p)]
     text = os.fspath(pattern)
-    if os.path.isdir(text) and not text.rstrip("/").endswith(".zarr"):
+    if os.path.isdir(text):
         found = sorted(glob.glob(os.path.join(glob.escape(text), "**", "*.parquet"), recursive=True))
         kind = "the folder holds no .parquet file"
     else:

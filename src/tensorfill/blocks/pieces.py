@@ -1,4 +1,4 @@
-"""Large data in pieces: rows of Parquet, CSV and .tns files, slabs of arrays, partitions and chunks of Dask.
+"""Large data in pieces: rows of Parquet, CSV and .tns files, partitions and chunks of Dask.
 
 A piece is coordinates, as numbers or by their labels, and values; what is missing is not in it. No piece is larger than
 a few million rows, and none is read before it is asked for.
@@ -86,10 +86,8 @@ def pieces_of(file: str, columns: Columns | None) -> Iterator[Piece]:
                 raise FileError(msg)
             for batch in table_batches(file, columns.names, columns.names[len(columns.dims) :]):
                 yield from from_arrow(batch, columns)
-        elif name.endswith(".tns"):
-            yield from _tns(file)
         else:
-            yield from slabs(np.load(file, mmap_mode="r") if name.endswith(".npy") else _zarr(file))
+            yield from _tns(file)
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
@@ -203,26 +201,6 @@ def _tns(file: str) -> Iterator[Piece]:
 
 def _last_words(lines: Sequence[str], rows: Array) -> list[str]:
     return [lines[k].split()[-1] for k in rows]
-
-
-def _zarr(file: str) -> Any:
-    zarr = attempt_import("zarr", "reading Zarr", "xarray")
-    opened = zarr.open(file, mode="r")
-    if not hasattr(opened, "shape"):
-        msg = "it is a group of arrays; name one of them: data.zarr/name."
-        raise FileError(msg)
-    return opened
-
-
-def slabs(array: Any) -> Iterator[Piece]:
-    """A dense array, NaN for missing, a few rows of its first mode at a time."""
-    shape = tuple(int(n) for n in array.shape)
-    if len(shape) < 2:
-        msg = f"it has shape {shape}; a tensor needs at least two modes, e.g. days x hours."
-        raise FileError(msg)
-    rows = max(1, ROWS // max(1, int(np.prod(shape[1:], dtype=np.float64))))
-    for start in range(0, shape[0], rows):
-        yield from dense_piece(np.asarray(array[start : start + rows]), (start, *(0,) * (len(shape) - 1)))
 
 
 def dense_piece(part: Array, corner: Sequence[int]) -> Iterator[Piece]:

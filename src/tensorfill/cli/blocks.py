@@ -48,7 +48,7 @@ REFUSED = (
 def is_large(job: Job) -> bool:
     """Is the input a pattern of files, a folder of them, or one too large to be read at once?"""
     source = job.source
-    if source == "-" or not in_pieces(source) or source.lower().rstrip("/").endswith((".npy", ".zarr")):
+    if source == "-" or not in_pieces(source):
         if job.scheduler is not None:
             msg = f"--scheduler is for tables and .tns files, which are read in pieces; got {source}. Leave it out."
             raise UserError(msg, BAD_USAGE)

@@ -92,7 +92,7 @@ class IsotropicTV(TensorSpacePrior):
     """
 
     weight: float = 1.0
-    modes: tuple[int, int] = (0, 1)
+    modes: tuple[int, ...] = (0, 1)
     corner: float = 1.0
     transform: Any = None
     transform_mode: int | None = None
