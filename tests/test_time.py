@@ -400,7 +400,7 @@ def test_the_command_line_leaves_long_gaps_and_goes_on(tmp_path):
     [
         ({"horizon": 2, "out": "-"}, "--horizon writes a new file, whose form '-' does not say"),
         ({"max_gap": 0}, "--max-gap must be a whole number of steps >= 1; got 0"),
-        ({"max_gap": 2}, "--max-gap needs to know which modes are time"),
+        ({"max_gap": 2}, "--max-gap needs to know which modes are time, and no mode has dates: give --time, of mode0"),
         ({"time": "a,b", "max_gap": 2}, "dimension must be one of mode0, mode1; got 'a'"),
         ({"time": "1", "max_gap": 2, "out": "x.png"}, "holds whole numbers, and --max-gap leaves gaps"),
     ],

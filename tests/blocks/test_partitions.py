@@ -263,7 +263,7 @@ def test_bad_files_get_a_sentence(tmp_path, rng):
         open_data(pattern, dims=["user", "week"], value="star")
     with pytest.raises(ValueError, match="must be named"):
         open_data(pattern)
-    with pytest.raises(FileError, match="no file has such a name"):
+    with pytest.raises(FileError, match="there is no such file"):
         files_of(str(tmp_path / "b*.parquet"))
     frame.loc[3, "user"] = None
     frame.to_parquet(tmp_path / "b.parquet")

@@ -698,7 +698,7 @@ def test_the_bar_says_what_is_tried():
 
     bar = Progress("completing it")
     bar.reading("sorting along user", 5)
-    for error, words in ((np.nan, ""), (0.5, "error 0.5 standard deviations")):
+    for error, words in ((np.nan, ""), (0.5, "error 0.5 SD")):
         bar.tried("low rank 4", error, 0.0)
         task = bar.bar.tasks[0]
         assert task.description == "completing it, trying"

@@ -60,7 +60,7 @@ def test_what_cannot_be_written_or_done_is_said_before_the_run(parts, capsys):
     assert run("photo.png", "-o", "out.png", "--scheduler", "tcp://nowhere:1") == 2
     assert "--scheduler is for tables" in capsys.readouterr().err
     assert run("none*.parquet", "-o", "out.npz") != 0
-    assert "no file has such a name" in capsys.readouterr().err
+    assert "there is no such file" in capsys.readouterr().err
 
 
 def test_a_fit_whose_answers_cannot_be_written_is_kept_as_a_model(parts, tmp_path, capsys):

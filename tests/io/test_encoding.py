@@ -81,6 +81,19 @@ def test_categories_help_to_fill_the_numbers(run):
 def test_probabilities_of_what_is_no_category(run):
     with pytest.raises(ValueError, match="got 'height', and the categories are city, answer, grade"):
         run[2].probabilities("height")
+    numbers = tfl.complete(pd.DataFrame({"a": [1.0, np.nan, 3.0], "b": [2.0, 4.0, 6.0], "c": ["x", "y", "z"]}))
+    with pytest.raises(ValueError, match="probabilities are of a column of text or categories"):
+        numbers.probabilities("c")
+
+
+@pytest.mark.parametrize("dtype", ["object", "string", "category"])
+def test_probabilities_of_a_column_with_gaps_of_its_own_kind(dtype, rng):
+    ward = pd.Series(rng.choice(["north", "south"], 40)).astype(dtype)
+    ward[:5] = None
+    table = pd.DataFrame({"ward": ward, "age": rng.normal(40, 9, 40), "pulse": rng.normal(70, 9, 40)})
+    shares = tfl.complete(table, method="means").probabilities("ward")
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (shares.iloc[5:].idxmax(axis=1).tolist()) == ward[5:].tolist()
 
 
 def test_encoding_and_back():

@@ -29,7 +29,7 @@ PAGE_WORDS = [
     (r"--fold\b", '"Fold an axis"'),
     (r"--max-gap\b", '"Longest gap to fill"'),
     (r"(?:--)?\bhorizon\b", '"Steps to forecast"'),
-    (r"give time=, of .*?, from the outer to the inner", 'choose it under "Time axis"'),
+    (r"give (?:time=|--time), of .*?, from the outer to the inner", 'choose it under "Time axis"'),
     (r"\{'(\w+)': (\d+)\}", r"\1=\2"),
     (r"say what it is(?::| with) --format(?: \([^)]*\))?", "give the file the ending of its format"),
     (r",? or --format\b", ""),

@@ -23,7 +23,7 @@ def files_of(pattern: Any) -> list[str]:
         kind = "the folder holds no .parquet file"
     else:
         found = [text] if os.path.exists(text) else sorted(glob.glob(text, recursive=True))
-        kind = "no file has such a name"
+        kind = "there is no such file"
     if not found:
         msg = f"cannot read {text}: {kind}."
         raise FileError(msg)

@@ -89,8 +89,8 @@ class Progress:
             self.task,
             description=f"{self.what}, trying",
             iteration=name,
-            error=f"error {error:.2g} standard deviations" if math.isfinite(error) else "",
-            left=f"{share:.0%} of the time for trials" if share > 0 else "",
+            error=f"error {error:.2g} SD" if math.isfinite(error) else "",
+            left=f"{share:.0%} of the time" if share > 0 else "",
         )
 
     @staticmethod

@@ -32,8 +32,9 @@ def time_modes(
         if len(dated) == 1:
             return (dated[0],)
         told = "no mode has dates" if not dated else f"{' and '.join(obs.dims[n] for n in dated)} have dates"
+        option = "--time" if wanted.startswith("--") else "time="
         msg = (
-            f"{wanted} needs to know which modes are time, and {told}: give time=, of {', '.join(obs.dims)}, "
+            f"{wanted} needs to know which modes are time, and {told}: give {option}, of {', '.join(obs.dims)}, "
             "from the outer to the inner."
         )
         raise ValueError(msg)

@@ -247,7 +247,7 @@ class TableEncoder:
         at = 0
         for c in self.used:
             if frame.columns[c.place] == name and c.levels:
-                known = frame.iloc[:, c.place].to_numpy(dtype=object)
+                known = frame.iloc[:, c.place].to_numpy(dtype=object, na_value=None)
                 certain = np.array([[value == level for level in c.levels] for value in known], dtype=float)
                 gaps = frame.iloc[:, c.place].isna().to_numpy()[:, None]
                 shares = np.where(gaps, c.probabilities(numbers[:, at : at + len(c.names)]), certain)
