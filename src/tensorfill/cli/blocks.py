@@ -6,20 +6,21 @@ import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tensorfill.blocks.cluster import ClusterError
-from tensorfill.blocks.listed import ENDINGS, check_list, write_at
 from tensorfill.blocks.paths import files_of, in_pieces, is_table
-from tensorfill.blocks.pieces import rows_of
+from tensorfill.blocks.pieces import check_columns, rows_of
 from tensorfill.cli.checks import prior_of
 from tensorfill.cli.outputs import check_output_path, check_side_outputs, show_outcome
+from tensorfill.data.labels import axis_labels
 from tensorfill.data.memory import most_in_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
 from tensorfill.io.checkpoint import CheckpointWarning
-from tensorfill.io.formats.output import file_errors
+from tensorfill.io.formats.output import file_errors, replace_path
 from tensorfill.io.optional import attempt_import
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 TEXT = 2**27  # bytes of a text file from which on it is read in pieces: some five million lines
 MODEL = ".npz"
+ENDINGS = (".parquet", ".pq", ".csv")  # of tables
 REFUSED = (
     "mask",
     "save",
@@ -75,7 +77,7 @@ def run(job: Job, settings: dict[str, Any]) -> int:
                 done.save(job.out)
         with _model_kept(done, job.out):
             if job.at is not None:
-                rows = write_at(partial(done.at, known=True), done.observations, job.at, target, job.value or "value")
+                rows = _write_at(done, job.at, target, job.value or "value")
                 notes = [*notes, f"{rows:,} answers are in {target}"]
             elif not job.out.lower().endswith(MODEL):
                 _write_all(done, job.out)
@@ -97,7 +99,10 @@ def _check(job: Job) -> str:
     target = job.out
     if job.at is not None:
         target = job.out[: -len(MODEL)] + ".at" + Path(job.at).suffix if is_model else job.out
-        check_list(job.at, target)
+        for name, what in ((job.at, "the list of --at"), (target, "the answers to --at")):
+            if not name.lower().endswith(ENDINGS):
+                msg = f"{what} must be a table, {' or '.join(ENDINGS)}, for data in blocks; got {name}."
+                raise UserError(msg, BAD_USAGE)
         if target != job.out:
             job.check_overwriting(answers=target)
         if not os.path.exists(job.at):
@@ -144,6 +149,37 @@ def _model_kept(done: Completion, out: str) -> Iterator[None]:
         raise UserError(msg, error.code) from error
 
 
+def _write_at(done: Completion, wanted: str, out: str, value: str) -> int:
+    """Write the table `wanted` to `out` with a column `value` of answers; how many rows there were. Labels are matched
+    by what they say: 7 in one file and "7" in another are the same.
+    """
+    import pandas as pd
+
+    dims, known, where = list(done.observations.dims), axis_labels(done.observations), []
+    with file_errors(wanted, "read"):
+        is_csv = wanted.lower().endswith(".csv")
+        table = pd.read_csv(wanted, dtype=dict.fromkeys(known, str)) if is_csv else pd.read_parquet(wanted)
+        check_columns(dims, [str(c) for c in table.columns])
+    for d in dims:
+        column = table[d]
+        if d in known:
+            codes = pd.Index([str(label) for label in np.asarray(known[d]).tolist()]).get_indexer(column.astype(str))
+            if (codes < 0).any():
+                msg = (
+                    f"the list of --at names {d} {str(column[codes < 0].iloc[0])!r}, which the data do not have; leave "
+                )
+                raise ValueError(msg + "it out.")
+            column = codes
+        where.append(np.asarray(column))
+    _write_table(table[dims].assign(**{value: done.at(np.stack(where, axis=1), known=True)}), out)
+    return len(table)
+
+
+def _write_table(table: Any, out: str) -> None:
+    with file_errors(out, "write"), replace_path(Path(out), store=False) as place:
+        (table.to_csv if out.lower().endswith(".csv") else table.to_parquet)(place, index=False)
+
+
 def _write_all(done: Completion, out: str) -> None:
     """All entries as a long table, where that is few enough."""
     obs = done.observations
@@ -153,6 +189,4 @@ def _write_all(done: Completion, out: str) -> None:
             f"model: -o model{MODEL}."
         )
         raise UserError(msg, BAD_DATA)
-    table = done.completed
-    with file_errors(out, "write"):
-        table.to_csv(out, index=False) if out.lower().endswith(".csv") else table.to_parquet(out, index=False)
+    _write_table(done.completed, out)
