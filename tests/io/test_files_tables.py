@@ -463,21 +463,6 @@ def test_mat_types_and_other_variables(tmp_path):
     assert out["yes"].dtype == bool
 
 
-def test_mat_73(tmp_path):
-    h5py = pytest.importorskip("h5py")
-    array = np.arange(24.0).reshape(2, 3, 4)
-    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
-        file["x"] = array.T  # MATLAB stores the first index fastest
-        file["x"].attrs["MATLAB_class"] = b"double"
-    data = bytearray((tmp_path / "a.mat").read_bytes())
-    data[:19] = b"MATLAB 7.3 MAT-file"
-    (tmp_path / "a.mat").write_bytes(data)
-    loaded = read(tmp_path / "a.mat")
-    np.testing.assert_array_equal(loaded.values, array)
-    write(tmp_path / "b.mat", array + 1, loaded)
-    np.testing.assert_array_equal(read(tmp_path / "b.mat").values, array + 1)
-
-
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 

@@ -28,13 +28,6 @@ def png8(path):
     Image.new("RGB", (2000, 2000)).save(path)
 
 
-def gif(path):
-    """A large screen, and many frames of one pixel."""
-    Image.new("P", (1500, 1500)).save(
-        path, save_all=True, append_images=[Image.new("P", (1500, 1500), color=k % 2) for k in range(4)], duration=10
-    )
-
-
 def npz(path):
     np.savez_compressed(path, values=ZEROS)
 
@@ -115,7 +108,6 @@ BOMBS = {
     "text.parquet": text,
     "categories.feather": arrow,
     "png8.png": png8,
-    "a.gif": gif,
     "a.npz": npz,
     "a.tns.gz": packed(b"1 1 1\n"),
     "a.csv.gz": packed(b"1,1,1\n"),

@@ -40,14 +40,9 @@ def _frame(table: Any, dim: str) -> Any:
     """Any kind of table as one of pandas."""
     import pandas as pd
 
-    if isinstance(table, pd.DataFrame):
-        return table
-    if isinstance(table, pd.Series):
-        return table.to_frame()
-    if hasattr(table, "to_pandas"):  # polars, Arrow
-        return table.to_pandas()
-    if isinstance(table, Mapping):
-        return pd.DataFrame(dict(table))
+    table = table.to_pandas() if hasattr(table, "to_pandas") else table  # polars, Arrow
+    if isinstance(table, pd.DataFrame | pd.Series | Mapping):
+        return pd.DataFrame(table)
     array = np.asarray(table)
     if array.ndim not in (1, 2):
         msg = f"features of {dim} must be a table, or an array with a row for each; got shape {array.shape}."

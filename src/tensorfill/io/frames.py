@@ -22,6 +22,8 @@ from tensorfill.data.sentinels import warn_of_sentinels
 from tensorfill.data.sources import CarriedSource, ConvertedSource, EncodedSource, FrameSource, LineSource, MatrixSource
 from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.io.encoding import PER_LEVEL, TableEncoder
+from tensorfill.io.formats.long import encode_labels
+from tensorfill.io.formats.names import ignored_columns_note
 from tensorfill.registry import did_you_mean
 
 Array = NDArray[Any]
@@ -185,12 +187,8 @@ def _row_labels(data: Any, others: Sequence[int]) -> int | None:
 def _tell_left(data: Any, places: Sequence[int]) -> None:
     """A DataWarning that names the columns at these places that have gaps, which stay."""
     empty = {repr(data.columns[n]): int(data.iloc[:, n].isna().sum()) for n in places}
-    names = [name for name, count in empty.items() if count]
-    if names:
-        many = f"s {', '.join(names)} hold no numbers and are left as they are" if len(names) > 1 else ""
-        one = f" {names[0]} holds no numbers and is left as it is"
-        msg = f"column{many or one}, {sum(empty.values()):,} of {'their' if many else 'its'} cells empty."
-        warnings.warn(msg, DataWarning, stacklevel=find_stacklevel())
+    for note in ignored_columns_note([name for name, count in empty.items() if count], sum(empty.values())):
+        warnings.warn(note, DataWarning, stacklevel=find_stacklevel())
 
 
 def _dims(frame: Any) -> tuple[str, str]:
@@ -275,8 +273,6 @@ def by_appearance(column: list[Any], name: str) -> tuple[Array, Array]:
     """(labels, which of them each row has) of a column of text: labels that are numbers, dates or clock times are
     sorted, others stay in order of appearance.
     """
-    from tensorfill.io.formats.long import encode_labels
-
     kinds = sorted({type(x).__name__ for x in column})
     if len(kinds) > 1 and not {"int", "float"} >= set(kinds):
         msg = f"labels in column {name!r} must be of one kind that can be sorted; got {', '.join(kinds)}."

@@ -36,8 +36,9 @@ def thumbnails(done: Completion) -> list[tuple[str, NDArray[np.uint8]]]:
     """Small pictures of what was known and of what came out: [(caption, (h, w, 3) uint8)]."""
     pictures = view.before_and_after(done)
     if pictures is not None:
-        place = _place(pictures[2])
-        return [(f"known{place}", _shrink(pictures[0])), (f"completed{place}", _shrink(pictures[1]))]
+        step = _step(max(pictures[0].shape[:2]))
+        small = [np.ascontiguousarray(rgb[::step, ::step]) for rgb in pictures[:2]]
+        return list(zip(_captions(pictures[2]), small, strict=True))
     import matplotlib as mpl
 
     sheet = view.sheets(done, 1)[0]
@@ -45,24 +46,19 @@ def thumbnails(done: Completion) -> list[tuple[str, NDArray[np.uint8]]]:
     sheet = sheet if axis is None else in_own_scales(sheet, axis)
     low, high = view.colour_range([sheet]) if axis is None else (0.0, 1.0)
     out = []
-    for caption, values in (("known", sheet.given), ("completed", sheet.completed)):
+    for caption, values in zip(_captions(sheet), (sheet.given, sheet.completed), strict=True):
         rgb = mpl.colormaps["viridis"](np.clip((np.nan_to_num(values, nan=low) - low) / (high - low), 0, 1))[..., :3]
         rgb[np.isnan(values)] = 0.77
         rgb = np.rint(255 * (rgb[::-1] if sheet.upward else rgb)).astype(np.uint8)
         for axis in (0, 1):  # each by itself: a few long series keep all of them
             rgb = rgb.swapaxes(0, axis)[:: _step(rgb.shape[axis])].swapaxes(0, axis)
-        out.append((caption + _place(sheet), np.ascontiguousarray(rgb)))
+        out.append((caption, np.ascontiguousarray(rgb)))
     return out
 
 
-def _place(sheet: view.Sheet) -> str:
-    """Which slice it is, as more than one could be shown."""
-    return f", {sheet.title}" if sheet.title else ""
-
-
-def _shrink(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    step = _step(max(rgb.shape[:2]))
-    return np.ascontiguousarray(rgb[::step, ::step])
+def _captions(sheet: view.Sheet) -> list[str]:
+    """What the pictures show, and of which slice, as more than one could be shown."""
+    return [f"{word}, {sheet.title}" if sheet.title else word for word in ("known", "completed")]
 
 
 def _step(length: int) -> int:

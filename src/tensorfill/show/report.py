@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -211,22 +212,7 @@ def _widest(done: Completion, labels: Labels) -> list[str]:
         text += "hidden from a second run. The widest:"
     else:
         text = "Intervals of 90 % by the posterior: the uncertainty of the model and the noise of the data. The widest:"
-    table = f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
-    return [html.p(text), f'<div class="side">{table}{_map_of_widths(done)}</div>']
-
-
-def _map_of_widths(done: Completion) -> str:
-    """Of a picture, a map of how wide the intervals of the filled entries are."""
-    if view.picture_axes(done.observations) is None:
-        return ""
-    low, high = done.bounds
-    width = panels.cut_of(high - low, view.sheets(done, 1)[0], done)
-    rgb, top = html.heat(width.mean(axis=2) if width.ndim == 3 else width)
-    return (
-        f'<figure class="still"><img{html.crisp(rgb)} alt="interval widths" src="{png_uri(rgb)}">'
-        "<figcaption>Width of the "
-        f"intervals where it was filled in: black is 0 (or known), brightest {top:.3g} or more.</figcaption></figure>"
-    )
+    return [html.p(text), f'<div class="scroll"><table><tr>{head}</tr>{rows}</table></div>']
 
 
 def _label(labels: Labels, dim: str, i: int) -> str:
@@ -277,13 +263,7 @@ def _made(done: Completion, command: str | None) -> list[str]:
 
 
 def _setting(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(_rounded(value))
-
-
-def _rounded(value: Any) -> Any:
-    """Numbers in four digits, for reading; `done.settings` has them in full."""
-    if isinstance(value, dict):
-        return {k: _rounded(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_rounded(v) for v in value]
-    return float(f"{value:.4g}") if isinstance(value, float) else value
+    """Text as it is, numbers in four digits, for reading; `done.settings` has them in full."""
+    if isinstance(value, str):
+        return value
+    return re.sub(r"\d+\.\d+(e[+-]?\d+)?", lambda number: f"{float(number[0]):.4g}", json.dumps(value))

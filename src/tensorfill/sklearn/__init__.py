@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,9 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from tensorfill.api import complete
+from tensorfill.data.facts import smooth_modes
 from tensorfill.data.observations import DataWarning, Observations
-from tensorfill.methods.defaults import prior_for
+from tensorfill.methods.defaults import default_smooth, prior_for
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting
 from tensorfill.result.intervals import ends
@@ -125,17 +125,21 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Learn the factors from X (samples, features) or (samples, I_1, I_2, ...); NaN = missing. y is ignored."""
         for name, kind in KINDS.items():
             check_setting(name, getattr(self, name), kind)
-        self._frame = None
+        self._seed, self._power, self._rows = seed_of(self.random_state), 0, None
         if self.categorical_features is not None:
-            return self._fit_mixed(X)
+            validate_data(self, X, reset=True, skip_check_array=True)
+            frame = as_table(X, self.categorical_features, self.missing_values, None)
+            self._frame = frame.iloc[:0]
+            self.sample_shape_: tuple[int, ...] = (frame.shape[1],)
+            return self._hold_contest(frame)
         T, _ = self._tensor(X, fitting=True)
-        self._look_for_gaps(T)
         self._power = power_of(Observations.from_dense(T))  # 0 but for extreme data, which are divided by 2 ** it
         T = np.ldexp(T, -self._power)
         self.means_ = feature_means(T)
-        self._seed = seed_of(self.random_state)
-        if self._holds_contest(T):
-            return self._fit_contest(T)
+        asked = (self.prior, self.rank, self.smooth, self.ridge, self.shape)
+        if T.ndim == 2 and T.shape[1] > 1 and all(setting is None for setting in asked):
+            return self._hold_contest(_numbers_table(T))
+        self._look_for_gaps(np.isnan(T).reshape(len(T), -1), T.ndim == 2)
         for name in ("sample_posterior", "add_indicator"):
             if getattr(self, name) and (name == "sample_posterior" or T.ndim > 2):
                 msg = (
@@ -143,10 +147,8 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 )
                 raise ValueError(msg)
         obs = Observations.from_dense(T)
-        if self.prior is not None:  # here its sentence counts samples as they came
-            prior = prior_for(obs, self.prior)
-            obs.check_domain(prior.t_domain, type(prior).__name__)
-        obs = replace(obs, unordered=frozenset(obs.dims[:1]))
+        prior = prior_for(obs, self.prior)
+        obs.check_domain(prior.t_domain, type(prior).__name__)  # here its sentence counts samples as they came
         self.completion_ = complete(
             obs,
             seed=self._seed,
@@ -154,7 +156,7 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             prior=self.prior,
             rank=self.rank,
             ridge=self.ridge,
-            smooth=_smooth_weights(obs, self.smooth),
+            smooth=_smooth_weights(obs, self.smooth, prior),
             # three samples are not three colours, for which total variation would take a mode of three
             tv=0.0 if len(T) == 3 else None,
             passes=0,  # only the low-rank model itself can be carried over to new samples
@@ -169,8 +171,13 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """X with its missing entries filled, in the shape and float type of X."""
         check_is_fitted(self)
-        if self._frame is not None:
-            return self._transform_mixed(X)
+        if self.categorical_features is not None:
+            validate_data(self, X, reset=False, skip_check_array=True)
+            frame = as_table(X, self.categorical_features, self.missing_values, self._frame)
+            filled = self._fill_table(frame, draw=self.sample_posterior)
+            with suppress(TypeError, ValueError):  # of levels that are no numbers
+                filled = filled.astype(np.float64)
+            return self._output(filled, frame.isna().to_numpy())
         T, form = self._tensor(X, fitting=False)
         filled = np.ldexp(self._fill(np.ldexp(T, -self._power), draw=self.sample_posterior), self._power)
         return self._output(np.where(np.isnan(T), filled, T).reshape(form), np.isnan(T).reshape(len(T), -1))
@@ -199,16 +206,25 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     # --- parts ----------------------------------------------------------------------------------------------------
 
     def _fill(self, T: Array, *, draw: bool = False) -> Array:
-        """T (k, ...) with NaN filled by the model of rows; features that it does not know by their mean."""
-        done, missing = self.completion_, np.isnan(T)
-        X = self._rows.fill(np.asarray(T, dtype=np.float64).reshape(len(T), -1)).reshape(T.shape)
+        """T (k, ...) with NaN filled."""
+        if self._rows is None:
+            X = self._fill_table(_numbers_table(T), draw=draw).astype(np.float64)
+        else:  # features that the model of rows does not know by their mean
+            X = self._rows.fill(np.asarray(T, dtype=np.float64).reshape(len(T), -1)).reshape(T.shape)
+            X = np.clip(X, *ends(self.completion_))
+            X = np.where(np.isnan(X), np.where(self._empty.reshape(T.shape[1:]), 0.0, self.means_), X)
+        return np.where(np.isnan(T), X, T).astype(T.dtype)
+
+    def _fill_table(self, frame: Any, *, draw: bool) -> Array:
+        """The rows of a table, filled by what the contest found; what cannot be learnt by what is usual."""
+        done = self.completion_
+        more = done.extend(frame)
+        out = more.completed
         if draw:
-            error = {c.name: c.error for c in done.by_column if c.entries}
-            spread = np.array([error.get(f"x{n}", 1.0) for n in range(T.shape[1])]) * self._rows.scale
-            X = X + np.random.default_rng(self._seed).normal(size=X.shape) * np.where(self._rows.constant, 0, spread)
-        X = np.clip(X, *ends(done))
-        X = np.where(np.isnan(X), np.where(self._empty.reshape(T.shape[1:]), 0.0, self.means_), X)
-        return np.where(missing, X, T).astype(T.dtype)
+            spread = dict(zip((c.name for c in done.columns), done.row_model.scale.tolist(), strict=True))
+            out = draw_gaps(more, spread, np.random.default_rng(self._seed))
+        parts = zip(out.items(), self._usual, strict=True)
+        return np.stack([np.where(column.isna(), usual, column.astype(object)) for (_, column), usual in parts], axis=1)
 
     def _tensor(self, X: Any, *, fitting: bool) -> tuple[Array, tuple[int, ...]]:
         """X, checked, as (samples, *sample_shape_), and the shape it came in."""
@@ -231,29 +247,21 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     # --- the contest ----------------------------------------------------------------------------------------------
 
-    def _holds_contest(self, T: Array) -> bool:
-        asked = (self.prior, self.rank, self.smooth, self.ridge, self.shape)
-        return T.ndim == 2 and T.shape[1] > 1 and all(setting is None for setting in asked)
-
-    def _fit_contest(self, T: Array) -> TensorImputer:
-        frame = pd.DataFrame(T.astype(np.float64), columns=[f"x{n}" for n in range(T.shape[1])])
-        self.completion_ = self._complete(frame)
-        self._rows = self.completion_.row_model
-        return self
-
-    def _complete(self, frame: Any) -> Any:
-        """The completion of the training data; what is told of data is told by scikit-learn's checks, or not at all."""
+    def _hold_contest(self, frame: Any) -> TensorImputer:
+        """Complete the training data; what is told of data is told by scikit-learn's checks, or not at all."""
+        self._look_for_gaps(frame.isna().to_numpy(), True)
+        usual = [column.mode() if hasattr(column, "cat") else column.dropna() for _, column in frame.items()]
+        self._usual = [0.0 if not len(m) else m.iloc[0] if hasattr(m, "cat") else m.mean() for m in usual]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            done = complete(frame, effort=self.effort, seed=self._seed, max_iter=self.max_iter)
-        self.n_iter_ = max(1, done.iterations)
-        return done
+            self.completion_ = complete(frame, effort=self.effort, seed=self._seed, max_iter=self.max_iter)
+        self.n_iter_ = max(1, self.completion_.iterations)
+        return self
 
-    def _look_for_gaps(self, T: Array) -> None:
+    def _look_for_gaps(self, missing: Array, matrix: bool) -> None:
         """Which features have gaps, and which have no value at all, (features,)."""
-        missing = np.isnan(T).reshape(len(T), -1)
         self._gappy = missing.any(axis=0)
-        self._empty = missing.all(axis=0) if T.ndim == 2 else np.zeros(missing.shape[1], dtype=bool)
+        self._empty = missing.all(axis=0) & matrix
 
     @property
     def _left_out(self) -> Array:
@@ -274,42 +282,6 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         more = [f"missingindicator_{name}" for name in names[self._gappy]] if self.add_indicator else []
         return np.array([*names[~self._left_out], *more], dtype=object)
 
-    # --- categories -----------------------------------------------------------------------------------------------
-
-    def _fit_mixed(self, X: Any) -> TensorImputer:
-        validate_data(self, X, reset=True, skip_check_array=True)
-        self._seed, self._power = seed_of(self.random_state), 0
-        frame = self._mixed(X)
-        missing = frame.isna().to_numpy()
-        self._gappy, self._empty = missing.any(axis=0), missing.all(axis=0)
-        self._frame = frame.iloc[:0]
-        self.sample_shape_ = (frame.shape[1],)
-        self.completion_ = self._complete(frame)
-        usual = [column.mode() for _, column in frame.items()]
-        self._usual = [m.iloc[0] if len(m) else 0.0 for m in usual]
-        return self
-
-    def _transform_mixed(self, X: Any) -> Array:
-        validate_data(self, X, reset=False, skip_check_array=True)
-        frame = self._mixed(X)
-        missing = frame.isna().to_numpy()
-        more = self.completion_.extend(frame)
-        out = more.completed
-        if self.sample_posterior:
-            scale = self.completion_.row_model.scale.tolist()
-            spread = dict(zip((c.name for c in self.completion_.columns), scale, strict=True))
-            out = draw_gaps(more, spread, np.random.default_rng(self._seed))
-        columns = [column.astype(object).to_numpy() for _, column in out.items()]
-        array = np.stack(
-            [np.where(pd.isna(c), usual, c) for c, usual in zip(columns, self._usual, strict=True)], axis=1
-        )
-        with suppress(TypeError, ValueError):  # of levels that are no numbers
-            array = array.astype(np.float64)
-        return self._output(array, missing)
-
-    def _mixed(self, X: Any) -> Any:
-        return as_table(X, self.categorical_features, self.missing_values, self._frame)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -318,10 +290,17 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _smooth_weights(obs: Observations, smooth: Mapping[int, float] | float | None) -> dict[int, float] | None:
-    """{mode: rho} without the first mode, whose samples have no order; None where nothing was given."""
+def _numbers_table(T: Array) -> Any:
+    return pd.DataFrame(T.astype(np.float64), columns=[f"x{n}" for n in range(T.shape[1])])
+
+
+def _smooth_weights(
+    obs: Observations, smooth: Mapping[int, float] | float | None, prior: NumericalPrior
+) -> dict[int, float]:
+    """{mode: rho} without the first mode, whose samples have no order."""
     if smooth is None:
-        return None
+        found = default_smooth(obs, prior, smooth_modes(obs))
+        return {n: rho for n, rho in found.items() if n != 0}
     if not isinstance(smooth, Mapping):
         return {n: float(smooth) for n in range(1, obs.ndim)}
     given = {obs.mode(n): float(rho) for n, rho in smooth.items()}

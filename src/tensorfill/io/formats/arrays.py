@@ -11,7 +11,6 @@ import numpy as np
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.registry import did_you_mean
 
 
@@ -50,21 +49,6 @@ def read_array(file: IO[bytes], length: int) -> Array:
             msg = "it holds Python objects, not numbers; save it as an array of floats or integers."
             raise FileError(msg) from error
         raise
-
-
-def fill_isolated(task: str, array: Array, data: bytes, **options: Any) -> bytes:
-    """The file that a task makes of the one with these bytes and a completed array, in a process of its own."""
-    both = io.BytesIO()
-    np.lib.format.write_array(both, np.ascontiguousarray(array), allow_pickle=False)
-    both.write(data)
-    both.seek(0)
-    return bytes(read_isolated(task, Request(file=both), **options))
-
-
-def array_and_file(both: bytes) -> tuple[Array, bytes]:
-    """What `fill_isolated` sends to its task."""
-    stream = io.BytesIO(both)
-    return np.lib.format.read_array(stream, allow_pickle=False), stream.read()
 
 
 def read_archive(file: IO[bytes]) -> tuple[dict[str, Array], bool]:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.memory import ask
-from tensorfill.io.formats.arrays import array_and_file, fill_isolated
 from tensorfill.io.formats.base import Array, FileError, Loaded, Request
 from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.worker import task
@@ -97,27 +96,18 @@ def bands_of(source: str | bytes) -> dict[str, Any]:
 
 
 def write_map(array: Array, like: Loaded) -> bytes:
-    """The same map with its gaps filled."""
-    attempt_import("rasterio", "writing a map (GeoTIFF)", "geo")
-    bands = np.moveaxis(array if array.ndim == 3 else array[..., None], -1, 0)
-    bands = bands.astype(np.uint8) if bands.dtype == np.bool_ else _off_nodata(bands, like.extra["nodata"], like)
-    return fill_isolated("geotiff filled", bands, like.extra["map"])
-
-
-@task("geotiff filled", "rasterio")
-def fill_map(source: bytes) -> bytes:
-    """A copy of a map with completed bands."""
-    from rasterio.io import MemoryFile
-
-    array, data = array_and_file(source)
-    with MemoryFile(data) as given, given.open(driver="GTiff") as old, MemoryFile() as made:
+    """The same map with its gaps filled; it was read once in a process of its own, so it is sound."""
+    rio = attempt_import("rasterio.io", "writing a map (GeoTIFF)", "geo")
+    values = np.moveaxis(array if array.ndim == 3 else array[..., None], -1, 0)
+    values = values.astype(np.uint8) if values.dtype == np.bool_ else _off_nodata(values, like.extra["nodata"], like)
+    with rio.MemoryFile(like.extra["map"]) as given, given.open(driver="GTiff") as old, rio.MemoryFile() as made:
         bands, nodata = _bands(old), old.nodata
-        if nodata is not None and not _holds(array.dtype, nodata):
+        if nodata is not None and not _holds(values.dtype, nodata):
             nodata = None
-        with made.open(**{**old.profile, "dtype": array.dtype, "nodata": nodata}) as new:
-            new.write(array, bands)
+        with made.open(**{**old.profile, "dtype": values.dtype, "nodata": nodata}) as new:
+            new.write(values, bands)
             for k in set(old.indexes) - set(bands):
-                new.write(old.read(k).astype(array.dtype), k)
+                new.write(old.read(k).astype(values.dtype), k)
             for name in ("colorinterp", "descriptions", "units", "scales", "offsets"):
                 setattr(new, name, getattr(old, name))
             for k in (0, *old.indexes):  # 0: of the file

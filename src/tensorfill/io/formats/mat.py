@@ -1,9 +1,10 @@
-"""MATLAB's .mat: version 5 through SciPy, version 7.3, which is HDF5, through h5py; read in a process of their own."""
+"""MATLAB's .mat up to version 7 through SciPy, read in a process of its own."""
 
 from __future__ import annotations
 
 import io
 import math
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -11,10 +12,8 @@ import numpy as np
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.arrays import choose_variable
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.hdf5 import datasets_of
 from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.worker import task
-from tensorfill.io.optional import attempt_import
 
 WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 TYPES = {"double": "f8", "single": "f4", "logical": "?", **dict(zip(WHOLE, WHOLE, strict=True))}  # MATLAB's names
@@ -22,10 +21,10 @@ TYPES = {"double": "f8", "single": "f4", "logical": "?", **dict(zip(WHOLE, WHOLE
 
 @FORMATS.register("mat")
 class MAT(Format):
-    """MATLAB through SciPy; version 7.3 files, which are HDF5, through h5py. Written as version 5."""
+    """MATLAB through SciPy, written as version 5."""
 
     title = "a MATLAB file"
-    description = "MATLAB variables by name (--variable); version 7.3 needs h5py, written as version 5"
+    description = "MATLAB variables by name (--variable), up to version 7"
     endings = (".mat",)
     magic = (b"MATLAB 5.0", b"MATLAB 7.3")
     options = frozenset({"variable"})
@@ -33,7 +32,8 @@ class MAT(Format):
     def read(self, request: Request) -> Loaded:
         assert request.file is not None
         if request.file.read(10) == self.magic[1]:
-            attempt_import("h5py", "a MATLAB 7.3 file", "xarray")
+            msg = "it is of version 7.3; save it in MATLAB with -v7, or as HDF5 (.h5)."
+            raise FileError(msg)
         request.file.seek(0)
         variables = read_isolated("mat", request)
         numbers = {
@@ -62,18 +62,12 @@ class MAT(Format):
         sink.write(out.getbuffer())
 
 
-@task("mat", "scipy.io", "h5py")
+@task("mat", "scipy.io")
 def variables_of(source: str | bytes) -> dict[str, Any]:
     """All variables of a file, by its path or its bytes."""
-    if isinstance(source, str):
-        with open(source, "rb") as file:
-            source = file.read()
-    return _read_hdf5(source) if source.startswith(b"MATLAB 7.3") else _read_mat(source)
-
-
-def _read_mat(data: bytes) -> dict[str, Any]:
     from scipy.io import loadmat, whosmat
 
+    data = Path(source).read_bytes() if isinstance(source, str) else source
     listed = whosmat(io.BytesIO(data))
     ask(24 * sum(math.prod(shape) for _, shape, _ in listed), "what is in it, unpacked,")
     # a double that MATLAB stored as small integers to save room is still a double, and a logical no integer; SciPy's
@@ -85,13 +79,4 @@ def _read_mat(data: bytes) -> dict[str, Any]:
         dtype = kinds.get(name)
         if dtype is not None and isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
             out[name] = values.astype(dtype, copy=False)
-    return out
-
-
-def _read_hdf5(data: bytes) -> dict[str, Any]:
-    out = {}
-    for name, part in datasets_of(data).items():
-        if "/" not in name:  # else it belongs to MATLAB itself
-            values = np.ascontiguousarray(part["values"].T)  # MATLAB counts columns first, HDF5 rows
-            out[name] = values.astype(bool) if part["class"] == b"logical" else values
     return out

@@ -1,4 +1,4 @@
-"""Pictures that may have many frames: TIFF and GIF. One frame is a picture, several are a video (F, H, W[, 3]).
+"""TIFF: pictures that may have many frames. One frame is a picture, several are a video (F, H, W[, 3]).
 
 What Pillow reads faithfully from a TIFF goes through Pillow; 16-bit colour, floats in colour, many bands and the like
 through tifffile, an optional library.
@@ -35,9 +35,8 @@ def frames_of(image: Any, length: int) -> tuple[Array, Array | None, bool]:
     for k in range(count):
         image.seek(k)
         ask_room(image, length)  # this one may claim another size
-        part = pixels(image.convert("RGBA") if image.format == "GIF" else image)  # frames of a GIF differ in mode
-        parts.append(part)
-        one, this = parts[0][0], part[0]
+        parts.append(pixels(image))
+        one, this = parts[0][0], parts[-1][0]
         if (this.shape, this.dtype) != (one.shape, one.dtype):
             msg = f"its pages differ: page 1 is {one.shape} {one.dtype}, page {k + 1} is {this.shape} {this.dtype}; "
             msg += "a video needs pages of one size and type."
@@ -46,27 +45,6 @@ def frames_of(image: Any, length: int) -> tuple[Array, Array | None, bool]:
         return *parts[0], False
     values, alphas = zip(*parts, strict=True)
     return np.stack(values), None if any(a is None for a in alphas) else np.stack(alphas), True
-
-
-@FORMATS.register("gif")
-class GIF(Format):
-    """GIF through Pillow; read only, as its frames hold 256 colours each."""
-
-    title = "a GIF picture"
-    description = "picture or video in RGB, alpha kept; read only"
-    endings = (".gif",)
-    magic = (b"GIF87a", b"GIF89a")
-    writes = False
-    options = frozenset({"alpha_missing"})
-
-    def read(self, request: Request) -> Loaded:
-        from PIL import Image
-
-        data = request.bytes()
-        with Image.open(io.BytesIO(data), formats=["GIF"]) as image:
-            values, alpha, video = frames_of(image, len(data))
-        alpha = None if alpha is None or alpha.all() else alpha
-        return load_picture(request, "gif", values, alpha, video=video, extra={})
 
 
 @FORMATS.register("tiff")
