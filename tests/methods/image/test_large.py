@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tensorfill as tfl
+from tensorfill.auto import sample
 from tensorfill.data.facts import compute_facts
 from tensorfill.methods.image import diffusion, large, windows
 from tensorfill.methods.image.continuation import Continuation
@@ -36,6 +37,7 @@ def small_is_large(monkeypatch):
     monkeypatch.setattr(large, "LARGE", 10_000)
     monkeypatch.setattr(large, "SPARE", 1.0)
     monkeypatch.setattr(large, "SIDE", 40)
+    monkeypatch.setattr(sample, "SIDE", 48)  # of the window that the contest is held on, which is no large one
     monkeypatch.setattr(large, "TILE", 64)
     monkeypatch.setattr(windows.InWindows.of.__func__, "__defaults__", (48, 2))
 
@@ -160,7 +162,7 @@ def test_a_large_run_stops_within_a_pass_and_resumes(small_is_large, monkeypatch
 def test_a_time_limit_counts_what_comes_before_the_passes(small_is_large, monkeypatch):
     T = scene()
     M = scattered(T.shape)
-    monkeypatch.setattr(large, "_tried", lambda *given: time.sleep(0.3) or large.Trial())
+    monkeypatch.setattr(large, "_tried", lambda *given: time.sleep(0.3) or (np.nan, None))
     left = []
 
     def passes(done, recipe, run, **given):

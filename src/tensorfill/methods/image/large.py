@@ -1,8 +1,8 @@
 """Large pictures: nothing is fitted to all of them at once.
 
 A low-rank model of a whole photograph of many megapixels either has a rank that takes hours or follows nothing but its
-broad lines. Passes of self-similarity need no more than a rough start: that of `coarse_to_fine`, or, where little is
-observed, fits of tiles. Whether passes pay, and how good the answer is, a few small windows tell.
+broad lines. Passes of self-similarity need no more than a rough start, or, for a video and where the user says how to
+fit, fits of tiles. How good the answer is, a few small windows tell.
 """
 
 from __future__ import annotations
@@ -17,14 +17,22 @@ import numpy as np
 from tensorfill.data.facts import CHANNELS
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
-from tensorfill.methods.image.complete import HELD_OUT, complete_field, completed, fit_field, refine
+from tensorfill.methods.image.complete import (
+    complete_field,
+    completed,
+    fit_field,
+    positions,
+    refine,
+    rough_start,
+    showing,
+)
 from tensorfill.methods.image.non_local import available_threads
 from tensorfill.methods.image.pyramid import coarse_to_fine
 from tensorfill.methods.image.recipe import SPARE, FieldRecipe, default_solver, schedule, start_recipe
 from tensorfill.methods.image.windows import BATCH, Slices, Window, each, windows
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
-from tensorfill.result.record import History, Row, Status
+from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 from tensorfill.solvers.loop import Stopping
 from tensorfill.solvers.loop import run as run_loop
@@ -32,13 +40,14 @@ from tensorfill.typing import Array
 
 # Pixels from which a picture is large: below, the windows that are tried first would be a large part of it.
 LARGE = 2**19
-# Share observed below which tiles are fitted. Parts of 512 x 512 of astronaut and hubble_deep_field, both enlarged; the
-# rough start over a fit of rank 300, after the passes: +.04 and +.21 dB at 50 % observed, +.11 and +.24 at 20 %, -1.0
-# and -.24 at 5 %.
+# Share observed below which tiles are fitted if the start is not rough anyway. Parts of 512 x 512 of astronaut and
+# hubble_deep_field, both enlarged; the rough start over a fit of rank 300, after the passes: +.04 and +.21 dB at 50 %
+# observed, +.11 and +.24 at 20 %, -1.0 and -.24 at 5 %.
 ROUGH = 0.15
 TILE, OVERLAP = 256, 16  # pixels: a side at which the usual rank follows detail, and the ramp from one tile to the next
 GAUGED, SIDE = 64, 192  # windows that are filled roughly, from all over the picture, and their sides in pixels
 TRIED = 4  # of them are completed first, as small pictures: the more there is to gain in one, the likelier it is taken
+HELD_OUT = 0.04  # share of the observed entries of a window that tell the error
 FEWEST = 64  # observed entries below which nothing is fitted to a window
 TRIAL = 0.1  # share of a time limit that trying them may take
 
@@ -65,23 +74,14 @@ def is_large(obs: Observations, recipe: FieldRecipe, run: Run) -> bool:
 
 def complete_large(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:
     """A rough start, then passes window by window."""
-    began, modes = time.monotonic(), _positions(recipe)
-    start = coarse_to_fine(obs.dense(0.0, np.float64), obs.mask, modes)
-    trial = _tried(obs, recipe, _shown(run, start), method, start)
-    if trial.ended is not None:
-        return Completion(obs, method, trial.ended, History((Row(0, 0.0, np.nan),)), Filled(start))
-    done = _started(obs, recipe, run.rest(began), method, start)
+    began = time.monotonic()
+    done = _start(obs, recipe, run, method)
     if not completed(done):
         return done
-    if not trial.worth:
-        alone = replace(recipe, solver=default_solver(starts=False), passes=0)
-        return replace(fit_field(obs, alone, run.rest(began), method), error=trial.error)
-    return replace(refine(done, recipe, run.rest(began), in_windows=True), error=trial.error)
-
-
-def _positions(recipe: FieldRecipe) -> tuple[int, int]:
-    first, second = sorted(tuple(recipe.smooth)[:2])
-    return first, second
+    error, ended = _tried(obs, recipe, showing(run.rest(began), done.full), method, done.full)
+    if ended is not None:
+        return replace(done, status=ended)
+    return replace(refine(done, recipe, run.rest(began), in_windows=True), error=error)
 
 
 def part_of(obs: Observations, X: Array, where: Slices) -> Observations:
@@ -106,36 +106,28 @@ def busiest(obs: Observations, side: int, modes: tuple[int, int] = (0, 1)) -> Ob
 # --- windows that are tried first ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Trial:
-    """What a few windows tell: do passes pay, the root mean square error on entries set aside, and who stopped it."""
-
-    worth: bool = True
-    error: float = np.nan
-    ended: Status | None = None
-
-
-def _tried(obs: Observations, recipe: FieldRecipe, run: Run, method: str, start: Array) -> Trial:
-    """A few windows completed as small pictures, which stand for all that are only filled roughly."""
+def _tried(obs: Observations, recipe: FieldRecipe, run: Run, method: str, start: Array) -> tuple[float, Status | None]:
+    """The root mean square error of a few windows completed as small pictures, which stand for all that are only filled
+    roughly; and who stopped it.
+    """
     if obs.share < SPARE:
-        return Trial()
-    gauged = _gauged(obs, _positions(recipe), run.seed, start)
+        return np.nan, None
+    gauged = _gauged(obs, positions(recipe), run.seed, start)
     seconds = None if run.seconds is None else run.seconds * TRIAL / TRIED
     # without a checkpoint: they are soon done again
     own = replace(run, seconds=seconds, checkpoint=None, resume=False)
-    shares, pay = [], 0
+    shares: list[float] = []
     for k, times in _drawn([g.squares for g in gauged]):
         kept, aside = gauged[k].kept, gauged[k].aside
         small = complete_field(kept, recipe, own, method)
         if not completed(small):
-            return Trial(ended=None if small.status is Status.TIME else small.status)
-        pay += times * (small.settings["passes"] > 0)
+            return np.nan, None if small.status is Status.TIME else small.status
         left = float(np.sum((small.at(aside.indices) - aside.values) ** 2))
         shares += [left / gauged[k].squares if gauged[k].squares > 0 else 1.0] * times
     if not shares:
-        return Trial()
+        return np.nan, None
     rough = sum(g.squares for g in gauged) / sum(g.aside.nnz for g in gauged)
-    return Trial(pay > TRIED / 2, float(np.sqrt(np.mean(shares) * rough)))
+    return float(np.sqrt(np.mean(shares) * rough)), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,27 +176,19 @@ def _spread(shape: tuple[int, ...], modes: tuple[int, int]) -> list[Slices]:
     return out
 
 
-def _shown(run: Run, X: Array) -> Run:
-    """The run with a callback that is shown the whole picture, as it is by now, while windows are tried."""
-    callback = run.callback
-    if callback is None:
-        return run
-    return replace(run, callback=lambda state, history: callback(State({"X": X}, state.numbers), history))
-
-
 # --- a start from tiles ---------------------------------------------------------------------------------------------
 
 
-def _started(obs: Observations, recipe: FieldRecipe, run: Run, method: str, start: Array) -> Completion:
+def _start(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:
     """What the passes start from."""
-    modes = _positions(recipe)
+    modes = positions(recipe)
     channels = obs.size // (obs.shape[modes[0]] * obs.shape[modes[1]])
     # frames of a video know more of each other than pixels around them do
-    rough = obs.share >= ROUGH and channels <= CHANNELS
-    cut = [] if rough else windows(obs.shape, modes, TILE, OVERLAP)
+    if recipe.rough or (obs.share >= ROUGH and channels <= CHANNELS):
+        done = rough_start(obs, recipe, run, method)
+        return replace(done, settings={**done.settings, "tiles": 0})
+    start, cut = coarse_to_fine(obs.dense(0.0, np.float64), obs.mask, modes), windows(obs.shape, modes, TILE, OVERLAP)
     settings = {"passes": 0, "noise": recipe.noise, "tiles": len(cut), "seed": run.seed}
-    if rough:
-        return Completion(obs, method, Status.FINISHED, History((Row(0, 0.0, np.nan),)), Filled(start), settings)
     outcome = run_loop(
         Tiles(obs, recipe, start, cut, run.seed, available_threads()),
         stopping=Stopping(max_iter=len(cut), tol=0.0, seconds=run.seconds),
@@ -241,7 +225,7 @@ class Tiles:
 
     def _fit(self, tile: Window) -> Array:
         part = part_of(self.obs, self.start, tile.outer)
-        others = [n for n in range(part.ndim) if n not in _positions(self.recipe)]
+        others = [n for n in range(part.ndim) if n not in positions(self.recipe)]
         if part.nnz < FEWEST or not all(part.seen(n).all() for n in others):
             return self.start[tile.outer]  # too little is known here to fit anything to
         recipe = replace(self.recipe, solver=default_solver(starts=True), passes=0)
@@ -250,7 +234,7 @@ class Tiles:
     def _weight(self, tile: Window) -> Array:
         """1, save towards the tiles that came before: there it rises from 0 to 1."""
         weight = np.ones([1] * self.obs.ndim)
-        for m in _positions(self.recipe):
+        for m in positions(self.recipe):
             length = tile.outer[m].stop - tile.outer[m].start
             ramp = np.ones(length)
             if tile.outer[m].start > 0:

@@ -73,8 +73,7 @@ class Refinement:
 
     t (nnz,) are the observed values, `start` a completion (read off the mask only), `noise` the standard deviation of
     the data, `turned` how many of the last passes look at the groups both ways, `coarse` how many of the first ones
-    take larger patches, `first` the number of the first pass to make and `stop` that of the first not to make, by
-    default all.
+    take larger patches.
     """
 
     t: Array
@@ -85,19 +84,17 @@ class Refinement:
     noise: float | Array = 0.0
     turned: int = 0
     coarse: int = 0
-    first: int = 0
-    stop: int | None = None
     threads: int = 1
 
     def init(self, rng: np.random.Generator) -> State:
         X = np.zeros(self.start.shape)
         X[~self.mask] = self.start[~self.mask]
         X[self.mask] = self.t
-        return State({"X": X}, {"k": self.first})
+        return State({"X": X}, {"k": 0})
 
     def step(self, state: State, rng: np.random.Generator) -> State:
         k, X = int(state.numbers["k"]), state.arrays["X"]
-        if k % REMATCH == 0 or k in (self.first, self.coarse):
+        if k % REMATCH == 0 or k == self.coarse:
             shift = (SHIFT * (k // REMATCH),) * 2
             groups = self.filter_of(k).match(X, shift=shift, wanted=~self.mask, threads=self.threads)
         else:
@@ -153,8 +150,7 @@ class Refinement:
         return np.nan
 
     def done(self, state: State, previous: State | None) -> Status | None:
-        stop = len(self.sigmas) if self.stop is None else self.stop
-        return Status.FINISHED if state.numbers["k"] >= stop else None
+        return Status.FINISHED if state.numbers["k"] >= len(self.sigmas) else None
 
 
 def available_threads() -> int:
