@@ -152,20 +152,16 @@ class TestThresholding:
 
     @pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
     def test_survives_drivers_that_do_not_converge(self, monkeypatch, shape):
-        import scipy.linalg
-
         def fail(*args, **settings):
             raise np.linalg.LinAlgError
 
         M = normal(shape)
         expected = singular_values(M)
-        for broken in ([(np.linalg, "svd")], [(np.linalg, "svd"), (scipy.linalg, "svd")]):
-            for module, name in broken:
-                monkeypatch.setattr(module, name, fail)
-            U, s, Vh = safe_svd(M)
-            np.testing.assert_allclose((U * s) @ Vh, M, atol=1e-10)
-            np.testing.assert_allclose(s, expected)
-            np.testing.assert_allclose(Vh @ Vh.T, np.eye(len(s)), atol=1e-10)
+        monkeypatch.setattr(np.linalg, "svd", fail)
+        U, s, Vh = safe_svd(M)
+        np.testing.assert_allclose((U * s) @ Vh, M, atol=1e-10)
+        np.testing.assert_allclose(s, expected)
+        np.testing.assert_allclose(Vh @ Vh.T, np.eye(len(s)), atol=1e-10)
         G = normal((2, 70, 70))
         G = G @ G.swapaxes(1, 2)
         values = np.linalg.eigvalsh(G)

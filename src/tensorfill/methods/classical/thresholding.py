@@ -57,7 +57,7 @@ def _swap(X: Array) -> Array:
 
 
 def safe_svd(M: Array) -> tuple[Array, Array, Array]:
-    """Thin SVD U, s, Vh by gesdd, else gesvd, else the Gram matrix. NaN throughout if M is not finite."""
+    """Thin SVD U, s, Vh by gesdd, else gesvd. NaN throughout if M is not finite."""
     check_time()
     if not np.isfinite(M).all():
         m, n, k = *M.shape, min(M.shape)
@@ -68,24 +68,7 @@ def safe_svd(M: Array) -> tuple[Array, Array, Array]:
         pass
     from scipy.linalg import svd
 
-    try:
-        return svd(M, full_matrices=False, lapack_driver="gesvd", check_finite=False)
-    except np.linalg.LinAlgError:
-        return _gram_svd(M)
-
-
-def _gram_svd(M: Array) -> tuple[Array, Array, Array]:
-    """Thin SVD through the smaller Gram matrix; QR keeps the other side orthonormal at s = 0."""
-    if M.shape[0] > M.shape[1]:
-        V, s, Uh = _gram_svd(M.conj().T)
-        return Uh.conj().T, s, V.conj().T
-    _, U = safe_eigh(M @ M.conj().T)
-    U = U[:, ::-1]
-    Q, R = np.linalg.qr((U.conj().T @ M).conj().T)  # M' U = Q R with R nearly diagonal, |R_kk| = s_k
-    d = np.diag(R)
-    s = np.abs(d)
-    phase = np.where(s > 0, d / np.where(s > 0, s, 1.0), 1.0)
-    return U, s, (Q * phase).conj().T
+    return svd(M, full_matrices=False, lapack_driver="gesvd", check_finite=False)
 
 
 def safe_eigh(G: Array) -> tuple[Array, Array]:
@@ -235,15 +218,18 @@ def prox_tubal(Y: Array, t: float, transform: str = "dft") -> tuple[Array, float
     if Y.ndim == 2:
         out, s = svt(Y, t)
         return out, float(s.sum())
+    from scipy.fft import dctn, idctn
+
     axes = tuple(range(2, Y.ndim))
     tubes = [Y.shape[axis] for axis in axes]
+    unit = math.sqrt(math.prod(tubes))  # with it, slices of a DCT weigh as those of a DFT
     with np.errstate(invalid="ignore"):  # NaN in, NaN out
-        F = np.fft.rfftn(Y, axes=axes) if transform == "dft" else _dct(Y, axes)
+        F = np.fft.rfftn(Y, axes=axes) if transform == "dft" else dctn(Y, axes=axes, norm="ortho") * unit
     stack = np.moveaxis(F.reshape(*F.shape[:2], -1), 2, 0)
     shrunk, norms = slicewise_svt(np.ascontiguousarray(stack), t)
     F = np.moveaxis(shrunk, 0, 2).reshape(F.shape)
     if transform != "dft":
-        return _dct(F, axes, inverse=True), float(norms.mean())
+        return idctn(F, axes=axes, norm="ortho") / unit, float(norms.mean())
     half = tubes[-1] // 2 + 1
     twice = np.full(half, 2.0)  # slices standing for their conjugates too
     twice[0] = 1.0
@@ -251,20 +237,3 @@ def prox_tubal(Y: Array, t: float, transform: str = "dft") -> tuple[Array, float
         twice[-1] = 1.0
     norm = float((norms.reshape(-1, half) * twice).sum() / np.prod(tubes))
     return np.fft.irfftn(F, s=tubes, axes=axes), norm
-
-
-def dct_matrix(n: int) -> Array:
-    """Orthonormal DCT-II, (n, n): rows are the cosines."""
-    k, i = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
-    C = np.sqrt(2.0 / n) * np.cos(np.pi * k * (2 * i + 1) / (2 * n))
-    C[0] /= np.sqrt(2.0)
-    return C
-
-
-def _dct(Y: Array, axes: Sequence[int], inverse: bool = False) -> Array:
-    """DCT along `axes`, each scaled by sqrt(I) so that slices weigh as those of a DFT; or its inverse."""
-    for axis in axes:
-        n = Y.shape[axis]
-        C = dct_matrix(n).T / np.sqrt(n) if inverse else dct_matrix(n) * np.sqrt(n)
-        Y = np.moveaxis(np.tensordot(C, Y, axes=(1, axis)), 0, axis)
-    return Y
