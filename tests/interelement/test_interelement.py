@@ -16,6 +16,7 @@ from tensorfill.interelement.nonsmooth import L1, Box, NonNegative, TotalVariati
 from tensorfill.interelement.quadratic import Quadratic, QuadraticVariation, Ridge
 
 N = 7
+PARTS = ("grad", "prox", "matrix")
 EXAMPLES = [example for name in INTERELEMENT for example in interelement_examples(name, N)]
 SUMS = [
     QuadraticVariation(2.0) + Ridge(0.1),
@@ -45,6 +46,39 @@ def factor(shape=(N, 3), seed=0):
 @pytest.mark.parametrize("prior", EXAMPLES + SUMS, ids=repr)
 def test_keeps_its_promises(prior):
     check_interelement_prior(prior, shape=(N, 3))
+
+
+@pytest.mark.parametrize("prior", EXAMPLES + SUMS, ids=repr)
+def test_multiples_of_any_prior(prior):
+    """(c p)(A) = c p(A), and so for grad, prox and matrix."""
+    A = factor()
+    inside = np.clip(A, *prior.bounds)
+    for scaled in (2.5 * prior, prior * np.float64(2.5), Scaled(2.5, prior)):
+        assert [scaled.has(what) for what in PARTS] == [prior.has(what) for what in PARTS]
+        assert scaled.value(inside) == pytest.approx(2.5 * prior.value(inside), rel=1e-9, abs=1e-9)
+        assert scaled.bounds == prior.bounds
+        if prior.has("grad"):
+            np.testing.assert_allclose(scaled.grad(A), 2.5 * prior.grad(A), rtol=1e-9, atol=1e-9)
+        if prior.has("prox"):
+            np.testing.assert_allclose(scaled.prox(A, 0.4), prior.prox(A, 1.0), rtol=1e-9, atol=1e-9)
+        if prior.has("matrix"):
+            Q = prior.matrix(N).toarray()
+            np.testing.assert_allclose(scaled.matrix(N).toarray(), 2.5 * Q, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("prior", EXAMPLES + SUMS, ids=repr)
+def test_any_prior_plus_ridge(prior):
+    """Values add; the smooth part has both gradients or the ridge's; the prox goes with the rest."""
+    A, ridge = factor(), Ridge(0.3)
+    inside, both = np.clip(A, *prior.bounds), prior + ridge
+    assert both.value(inside) == pytest.approx(prior.value(inside) + ridge.value(inside), rel=1e-9)
+    assert both.bounds == prior.bounds
+    expected = ridge.grad(A) if prior.smooth is None else prior.smooth.grad(A) + ridge.grad(A)
+    np.testing.assert_allclose(both.smooth.grad(A), expected, rtol=1e-9, atol=1e-9)
+    assert (both.nonsmooth is None) == (prior.nonsmooth is None)
+    if both.nonsmooth is not None:
+        np.testing.assert_allclose(both.nonsmooth.prox(A, 0.7), prior.nonsmooth.prox(A, 0.7), rtol=1e-9, atol=1e-9)
+    check_interelement_prior(both, shape=(N, 3), seed=1)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 40])

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from tensorfill.interelement.base import INTERELEMENT, InterElementPrior, Scaled, Sum, interelement_from_settings
-from tensorfill.interelement.quadratic import Ridge
 from tensorfill.interelement.tensorspace import TENSORSPACE, TensorSpacePrior, tensorspace_from_settings
 from tensorfill.typing import Array
 
@@ -23,7 +22,7 @@ STEPS = (0.03, 0.7, 20.0)
 
 
 def check_interelement_prior(prior: InterElementPrior, *, shape: tuple[int, int] = (7, 3), seed: int = 0) -> None:
-    """Check value, grad, prox, matrix, algebra, dtypes and settings of a prior on factors of `shape` (I_n, R).
+    """Check value, grad, prox, matrix, dtypes and settings of a prior on factors of `shape` (I_n, R).
 
     Parameters
     ----------
@@ -54,8 +53,6 @@ def check_interelement_prior(prior: InterElementPrior, *, shape: tuple[int, int]
         _close(prior.prox(A, 0.0), inside, f"prox of {prior!r} with step 0, and the nearest point inside its bounds,")
     if prior.has("matrix"):
         _check_matrix(prior, A)
-    _check_scaling(prior, A, inside)
-    _check_sum(prior, A, inside)
     for what in ("grad", "prox"):
         if prior.has(what):
             call = prior.grad if what == "grad" else lambda Z: prior.prox(Z, 0.7)
@@ -139,41 +136,6 @@ def _check_matrix(prior: InterElementPrior, A: Array) -> None:
                 np.linalg.solve(np.eye(n) + step * Q, A),
                 f"prox of {prior!r} and the dense solve with its matrix",
             )
-
-
-def _check_scaling(prior: InterElementPrior, A: Array, inside: Array) -> None:
-    """(c p)(A) = c p(A), and so for grad, prox and matrix."""
-    for scaled in (2.5 * prior, prior * np.float64(2.5), Scaled(2.5, prior)):
-        for what in ("grad", "prox", "matrix"):
-            _require(scaled.has(what) == prior.has(what), f"{scaled!r} and {prior!r} differ in `{what}`.")
-        _close(scaled.value(inside), 2.5 * prior.value(inside), f"value of {scaled!r}")
-        _require(scaled.bounds == prior.bounds, f"bounds of {scaled!r} must be those of {prior!r}.")
-        if prior.has("grad"):
-            _close(scaled.grad(A), 2.5 * prior.grad(A), f"grad of {scaled!r}")
-        if prior.has("prox"):
-            _close(scaled.prox(A, 0.4), prior.prox(A, 1.0), f"prox of {scaled!r}")
-        if prior.has("matrix"):
-            _close(scaled.matrix(len(A)).toarray(), 2.5 * prior.matrix(len(A)).toarray(), f"matrix of {scaled!r}")
-
-
-def _check_sum(prior: InterElementPrior, A: Array, inside: Array) -> None:
-    """p + ridge: values add; the smooth part has both gradients or the ridge's; the prox goes with the rest."""
-    ridge = Ridge(0.3)
-    both = prior + ridge
-    _close(both.value(inside), prior.value(inside) + ridge.value(inside), f"value of {both!r}")
-    _require(both.bounds == prior.bounds, f"bounds of {both!r} must be those of {prior!r}.")
-    _require(both.smooth is not None, f"{both!r} must have a smooth part.")
-    if both.smooth is not None:
-        expected = ridge.grad(A) if prior.smooth is None else prior.smooth.grad(A) + ridge.grad(A)
-        _close(both.smooth.grad(A), expected, f"gradient of the smooth part of {both!r}")
-    _require((both.nonsmooth is None) == (prior.nonsmooth is None), f"non-smooth part of {both!r}.")
-    if both.nonsmooth is not None and prior.nonsmooth is not None and prior.nonsmooth.has("prox"):
-        _close(both.nonsmooth.prox(A, 0.7), prior.nonsmooth.prox(A, 0.7), f"prox of the rest of {both!r}")
-    if both.has("prox"):
-        for step in STEPS:
-            _check_prox(both, A, step, np.random.default_rng(1))
-    if both.has("matrix"):
-        _check_matrix(both, A)
 
 
 def _check_dtype(call: Callable[[Array], Array], A: Array, what: str) -> None:
