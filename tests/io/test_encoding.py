@@ -96,6 +96,21 @@ def test_probabilities_of_a_column_with_gaps_of_its_own_kind(dtype, rng):
     assert (shares.iloc[5:].idxmax(axis=1).tolist()) == ward[5:].tolist()
 
 
+def test_a_survey_with_a_single_column_of_numbers_is_no_long_table(rng):
+    sex = rng.choice(["f", "m"], 150)
+    age = np.where(sex == "f", 60.0, 30.0) + rng.normal(0, 3, 150)
+    answers = {"sex": sex, "ward": rng.choice(["north", "south"], 150), "smoker": rng.choice(["yes", "no"], 150)}
+    truth = pd.DataFrame({**answers, "age": age})
+    table = truth.mask(rng.random(truth.shape) < 0.1)
+    done = tfl.complete(table, effort="quick")
+    assert not done.completed.isna().any(axis=None)
+    gaps = table["sex"].isna() & table["age"].notna()
+    assert (done.completed["sex"] == truth["sex"])[gaps].all()
+    long = pd.DataFrame({"u": list("aabb"), "i": list("xyxy"), "stars": [1.0, 2.0, 3.0, np.nan]})
+    with pytest.raises(ValueError, match=r"complete\(frame, dims=\['u', 'i'\], value='stars'\)"):
+        tfl.complete(long)
+
+
 def test_encoding_and_back():
     table = people().drop(columns="remark")
     encoder = TableEncoder.fit(table, numeric={1, 3}, left=set())

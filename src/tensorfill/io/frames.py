@@ -110,7 +110,7 @@ def _encode(data: Any, others: Sequence[int], dims: Sequence[str] | None) -> Obs
     """From a table with categories, yes and no, or dates that can be learnt; None where there are none, or where rows
     are moments, and such columns are remarks beside series.
     """
-    if len(others) > 1 and len(others) == data.shape[1] - 1:
+    if 1 < len(others) == data.shape[1] - 1 and not _repeats(data.iloc[:, others]):
         one = next(str(c) for n, c in enumerate(data.columns) if n not in others)
         named = [str(data.columns[n]) for n in others]
         msg = f"a matrix has two columns of numbers or more; got one, {one!r}. If each row is one entry: "
@@ -128,6 +128,11 @@ def _encode(data: Any, others: Sequence[int], dims: Sequence[str] | None) -> Obs
     made = frame_numbers(frame if rows is None else frame.set_axis(data.iloc[:, rows], axis=0), None, None, dims)
     made = with_positions(replace(made, source=EncodedSource(data, encoder, made.source)))
     return made if rows is None else _in_order(made)
+
+
+def _repeats(texts: Any) -> bool:
+    """Do several rows have the same texts, as answers in a survey do and keys of a long table do not?"""
+    return bool(texts.dropna().astype(str).duplicated().any())
 
 
 def _is_text(column: Any) -> bool:
