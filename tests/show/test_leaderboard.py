@@ -38,6 +38,7 @@ def test_one_method_an_ensemble_and_the_means_each_say_why(done):
     assert why(with_rows(done, bayes, knn, means)) == (
         "it did best on held-out entries (1 ± 0.1); the best of other methods: knn (2 ± 0.1)"
     )
+    assert why(with_rows(done, bayes, row("knn", 0.9, 0.0))) == "it did best on held-out entries (1 ± 0.1)"
     both = with_rows(done, replace(bayes, weight=0.7), replace(knn, weight=0.3), means)
     assert why(both).startswith("an ensemble of 2, weighted by")
     assert answered_by(both) == "70% bayes + 30% knn"

@@ -43,7 +43,7 @@ def _mode(m: ModeFacts) -> str:
     elif m.ordered:
         words = [f"smooth for some series ({m.smoothest:.0%} as much as distant entries), not for all"]
     else:
-        words = ["neighbours are no more alike than others"]
+        words = ["no smoothness seen"]
     if m.steps > 1:
         words.append(f"uneven steps, the widest {m.steps:.3g} times the narrowest")
     if m.period is not None:

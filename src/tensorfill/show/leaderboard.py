@@ -45,8 +45,10 @@ def why(done: Completion) -> str:
         return f"no model was clearly better than the means ({parts[0].measured}) on held-out entries"
     others = [row for row in ran if row.method != parts[0].method]
     best = min(others, key=lambda row: row.error, default=None)
-    second = "" if best is None else f"; the best of other methods: {best.name} ({best.measured})"
-    return f"it did best on held-out entries ({parts[0].measured}){second}"
+    told = f"it did best on held-out entries ({parts[0].measured})"
+    if best is None or best.error <= parts[0].error:  # the order is by two errors, of which this is one
+        return told
+    return f"{told}; the best of other methods: {best.name} ({best.measured})"
 
 
 def leaderboard(done: Completion) -> list[tuple[str, str, str, str]]:
