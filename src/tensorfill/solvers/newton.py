@@ -73,12 +73,11 @@ class Newton(Solver):
         numbers["k"] += 1
         if self.exchange and numbers["k"] > numbers["look"] and may_exchange(problem) and isinstance(sweeps, Sweeps):
             new, value, trials = self._exchange(problem, sweeps, state, numbers, rng)
-            if value <= state.value:
-                assert new is not None
+            if new is not None and value <= state.value:
                 return State(pack(new, **_previous(new), **trials), numbers, value)
         if numbers["careful"] == 0:
             new, value = self._bold(problem, sweeps, state, numbers)
-        if not value <= state.value:
+        if new is None or not value <= state.value:  # none: its objective is infinite
             if numbers["careful"] == 0:
                 numbers["careful"] = numbers["again"]
                 numbers["again"] = min(2 * numbers["again"], MOST_CAREFUL)

@@ -157,36 +157,27 @@ def factorise(ties: RowCoupling, G: Array, extra: float = 0.0) -> Solve:
 
 def _gradients(ties: RowCoupling, G: Array, extra: float, near: float) -> Solve:
     """Conjugate gradients from `start`, each row preconditioned by its own system."""
-    own = ties.diagonal + extra + near
+    from scipy.sparse.linalg import LinearOperator, cg
 
-    def times(V: Array) -> Array:
-        out = np.empty_like(V)
+    shape = G.shape[:2]
+    own, nowhere = ties.diagonal + extra + near, np.zeros(shape)
+
+    def times(v: Array) -> Array:
+        V, out = v.reshape(shape), np.empty(shape)
         newton.multiply_rows(G, V, out)
-        out += ties.Q @ V
-        out += (extra + near) * V
-        return out
+        return (out + ties.Q @ V + (extra + near) * V).reshape(-1)
 
-    def conditioned(V: Array) -> Array:
-        out = np.empty_like(V)
-        newton.solve_rows(G, V, own, np.zeros_like(V), out)
-        return out
+    def conditioned(v: Array) -> Array:
+        out = np.empty(shape)
+        newton.solve_rows(G, v.reshape(shape), own, nowhere, out)
+        return out.reshape(-1)
+
+    M, P = (LinearOperator((G[..., 0].size,) * 2, matvec=f, dtype=np.float64) for f in (times, conditioned))
 
     def solve(h: Array, start: Array) -> Array:
-        A = start.astype(np.float64)
-        r = h + near * A - times(A)
-        v = p = conditioned(r)
-        old, goal = float(np.vdot(r, v)), RESIDUAL * float(np.linalg.norm(h))
-        for _ in range(MOST_GRADIENTS):
-            if not np.linalg.norm(r) > goal:
-                break
-            Mp = times(p)
-            step = old / float(np.vdot(p, Mp))
-            A += step * p
-            r -= step * Mp
-            v = conditioned(r)
-            new = float(np.vdot(r, v))
-            p, old = v + (new / old) * p, new
-        return A
+        right, first = (h + near * start).reshape(-1), start.astype(np.float64).reshape(-1)
+        goal = RESIDUAL * float(np.linalg.norm(h))
+        return cg(M, right, first, rtol=0.0, atol=goal, maxiter=MOST_GRADIENTS, M=P)[0].reshape(shape)
 
     return solve
 

@@ -34,6 +34,7 @@ def best_step(problem: Problem, sweep: Sweep, factors: Sequence[Array], G: Array
         return _value_after_trial(problem, sweep, factors, alpha)
 
     low = float(FIRST_MOVE * np.linalg.norm(factors[0]) / max(np.linalg.norm(G), np.finfo(np.float32).tiny))
+    least = 1e-7 * low  # of which no number moves; where squares of all data vanish, none is better than the start
     for _ in range(MOST):
         if not trial(2 * low) < start:
             break
@@ -45,7 +46,7 @@ def best_step(problem: Problem, sweep: Sweep, factors: Sequence[Array], G: Array
     values = {alpha: trial(alpha) for alpha in (low * SHARE**k for k in range(1, COMPARED + 1))}
     alpha = min(values, key=values.__getitem__)  # the largest of those that are equal
     value = values[alpha]
-    while alpha > 0 and not search_time_is_up() and not value < start:
+    while alpha > least and not search_time_is_up() and not value < start:
         alpha *= SHARE  # at the edge, one that fails may lie below one that works
         value = trial(alpha)
     return alpha

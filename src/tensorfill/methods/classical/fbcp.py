@@ -212,17 +212,15 @@ def _with_channel(data: Dense) -> Dense:
 
 def neighbour_means(Z: Array, share: float) -> Array:
     """Row i: the mean of the rows j != i of Z (I, R) weighted by exp(-2 share (i - j)^2); Z itself if I = 1."""
-    if len(Z) == 1:
+    from scipy.ndimage import convolve1d
+
+    reach = min(int(np.sqrt(20 / share)), len(Z) - 1)  # beyond it the weights are below 1e-17
+    if reach == 0:
         return Z
-    total, out = np.zeros((len(Z), 1)), np.zeros_like(Z)
-    reach = int(np.sqrt(20 / share))  # beyond it the weights are below 1e-17
-    for d in range(1, min(reach, len(Z) - 1) + 1):
-        w = np.exp(-2.0 * share * d**2)
-        out[d:] += w * Z[:-d]
-        out[:-d] += w * Z[d:]
-        total[d:] += w
-        total[:-d] += w
-    return out / total
+    w = np.exp(-2.0 * share * np.arange(-reach, reach + 1) ** 2)
+    w[reach] = 0.0
+    total, weight = (convolve1d(A, w, axis=0, mode="constant") for A in (Z, np.ones((len(Z), 1))))
+    return total / weight
 
 
 def posterior(B: Array, f: Array, gamma: Array, beta: float) -> tuple[Array, Array]:
