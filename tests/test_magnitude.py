@@ -127,3 +127,15 @@ def test_equal_numbers_of_any_size_overflow_nowhere():
     T = np.full((14, 5), 1e300)
     T[3, 2] = np.nan
     assert (tfl.complete(T).completed == 1e300).all()
+
+
+@pytest.mark.parametrize(("solver", "scale"), [("newton", 1e300), ("onestep", 1e-300)])
+def test_a_problem_of_ones_own_in_any_unit_comes_to_an_end(solver, scale):
+    """Data go to a solver as they are: where squares overflow one failed in an assertion, where they vanish one went on
+    looking for a step for minutes.
+    """
+    problem = tfl.Problem(tfl.observe(scale * table()), rank=2, prior="normal")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        done = tfl.solve(problem, solver, stopping=tfl.Stopping(max_iter=2))
+    assert np.isfinite(done.estimate).all()

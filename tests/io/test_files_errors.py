@@ -1,9 +1,12 @@
 """Every failure is one sentence; a file is replaced whole or not at all."""
 
+import contextlib
 import errno
 import io
 import os
 import sys
+import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -334,8 +337,6 @@ def test_bad_outputs(loaded, tmp_path):
         write(tmp_path / "out.xyz", GREY, loaded)
     with pytest.raises(FileError, match=r"cannot write standard output: a NetCDF file cannot be sent through a stream"):
         write("-", GREY, loaded, format="netcdf")
-    with pytest.raises(FileError, match=r"holds whole arrays, not single entries; write .tns, .csv or .parquet"):
-        write(tmp_path / "out.png", np.ones(1), loaded, indices=np.zeros((1, 2), dtype=int))
 
 
 PICTURES = [  # (array, ending, sentence)
@@ -460,6 +461,30 @@ def test_interruption_leaves_nothing_behind(loaded, tmp_path, monkeypatch):
     monkeypatch.setattr(FORMATS["npy"], "write", interrupt)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "out.npy", GREY, loaded)
+    assert listing(tmp_path) == before
+
+
+def test_an_interrupted_store_goes_even_while_its_threads_write(loaded, tmp_path, monkeypatch):
+    """SIGTERM ended as "cannot write out.zarr: Directory not empty", and left the half of it behind."""
+    before, threads = listing(tmp_path), []
+
+    def interrupt(self, path, array, like):
+        def go_on():
+            for k in range(60):
+                with contextlib.suppress(OSError):
+                    path.mkdir(parents=True, exist_ok=True)
+                    (path / str(k)).write_bytes(b"x")
+                time.sleep(0.005)
+
+        threads.append(threading.Thread(target=go_on))
+        threads[0].start()
+        time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FORMATS["zarr"], "write_path", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "out.zarr", GREY, loaded)
+    threads[0].join()
     assert listing(tmp_path) == before
 
 

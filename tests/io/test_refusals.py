@@ -245,3 +245,9 @@ def test_what_a_format_can_hold_is_known_before_it_is_written():
     assert can_write(FORMATS["npy"](), np.ones((2, 3)), table)
     assert can_write(FORMATS["csv"](), np.ones((2, 3)), table)
     assert not can_write(FORMATS["png"](), np.ones((2, 3, 4, 5)), deep)
+
+
+def test_rows_of_different_lengths_with_the_file_of_a_mask():
+    """NumPy said it in its own words."""
+    with pytest.raises(ValueError, match=r"rows of one length; these have 1, 2 entries"):
+        tfl.observe([[1.0, 2.0], [3.0]], mask="no such file")

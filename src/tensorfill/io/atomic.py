@@ -11,12 +11,14 @@ import platform
 import shutil
 import stat
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+TRIES, PAUSE = 40, 0.05  # to remove a directory that is still written to, and seconds between them
 OLD = "old"  # name of a directory that is being replaced, inside the temporary one it was moved to
 KINDS = {
     stat.S_IFDIR: "a directory",
@@ -135,11 +137,20 @@ def temporary_prefix(target: Path) -> str:
     return f".{target.name[:100]}.{HOST}-"
 
 
-def temporary_beside(target: Path) -> tempfile.TemporaryDirectory[str]:
+@contextmanager
+def temporary_beside(target: Path) -> Iterator[str]:
     """A temporary directory beside `target`, which `remove_leftovers` knows."""
-    return tempfile.TemporaryDirectory(
-        dir=target.parent, prefix=f"{temporary_prefix(target)}{os.getpid()}-", suffix=".part"
-    )
+    room = tempfile.mkdtemp(dir=target.parent, prefix=f"{temporary_prefix(target)}{os.getpid()}-", suffix=".part")
+    try:
+        yield room
+    except BaseException:
+        for _ in range(TRIES):  # after an interrupt threads of a library go on writing into it, and make it anew
+            if not os.path.exists(room):
+                break
+            shutil.rmtree(room, ignore_errors=True)
+            time.sleep(PAUSE)
+        raise
+    shutil.rmtree(room, ignore_errors=True)
 
 
 def remove_leftovers(path: str | Path) -> None:

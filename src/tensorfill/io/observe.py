@@ -44,7 +44,7 @@ def observe(
     if isinstance(data, str | PathLike):
         return warn_of_sentinels(observe_file(data, mask, weights=weights, dims=dims, absent=absent))
     if isinstance(mask, str | PathLike):
-        mask = read_mask(os.fspath(mask), np.shape(data))
+        mask = read_mask(os.fspath(mask), np.shape(data) if hasattr(data, "shape") else from_dense(data).shape)
     kind = type(data).__module__.split(".")[0]
     if kind in ("torch", "dask", "polars", "pyarrow", "scipy", "sparse") or absent is not None:
         made = observe_foreign(data, kind, mask, weights=weights, dims=dims, absent=absent)

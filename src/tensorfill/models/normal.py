@@ -64,7 +64,12 @@ class Normal:
         p = T.shape[1]
         K = np.linalg.inv(self.S)
         out, spread = np.array(T), np.zeros(p * p)
-        pull = (np.where(known, T - self.mean, 0.0)[:, None, :] @ K)[:, 0]  # row by row: as many beside it as may be
+        pull = np.where(known, T - self.mean, 0.0)
+        step = max(1, BLOCK // (p * p))
+        for start in range(0, len(pull), step):
+            check_time()
+            rows = pull[start : start + step]
+            rows[:] = (rows[:, None, :] @ K)[:, 0]  # row by row: as many beside it as may be
         for rows, g in gaps:
             check_time()
             C = np.linalg.inv(K[g[:, :, None], g[:, None, :]])

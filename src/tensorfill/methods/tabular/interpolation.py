@@ -66,7 +66,8 @@ class AlongMode(Method):
         """The number of the mode; where none was named, the first of those that would be tried."""
         if self.mode is not None:
             return obs.mode(self.mode)
-        return min(range(obs.ndim), key=lambda n: _gaps_first(run.facts_of(obs).modes[n]))
+        modes = run.facts_of(obs).modes
+        return min(range(obs.ndim), key=lambda n: _gaps_first(modes[n]))
 
     def length(self, facts: Facts) -> int:
         """Of the mode."""

@@ -72,6 +72,7 @@ class Smoother(AlongMode):
         return 0.008 + 6.5e-6 * facts.size + (8e-5 if self.curved else 4e-5) * self.length(facts)
 
     def fit(self, obs: Observations, run: Run) -> Completion:
+        run = replace(run, facts=run.facts_of(obs))  # looked up once, for every part of the data
         mode = self.axis(obs, run)
 
         def means(some: Observations, T: Array, known: Array) -> Array:
