@@ -173,7 +173,8 @@ def on_a_terminal(arguments, cwd, *, until=None, send=None):
 
 
 def test_a_terminal_shows_progress_and_a_summary(folder):
-    arguments = ("complete", "in.png", "--mask", "mask.png", "-o", "out.png", "--seconds", 60, "--max-iter", 1000)
+    arguments = ("complete", "in.png", "--mask", "mask.png", "-o", "out.png", "--method", "sptc", "--seconds", 60)
+    arguments = (*arguments, "--max-iter", 1000)
     code, text = on_a_terminal(arguments, folder)
     assert code == 0
     assert "completing in.png" in text
@@ -262,16 +263,18 @@ def test_single_entries_of_a_tensor_too_large_to_be_dense(folder, capsys):
     where = np.unique(RNG.integers(1, 2001, (400, 4)), axis=0)
     where[0] = 2000
     Path("a.tns").write_text("".join(f"{' '.join(map(str, row))} {k % 5 + 1}\n" for k, row in enumerate(where)))
-    known, unknown = " ".join(map(str, where[7])), "5 5 5 5"
-    Path("at.tns").write_text(f"{known} 0\n{unknown} 0\n")
-    arguments = ("complete", "a.tns", "-o", "b.tns", "--rank", 2, *QUICK, "--report", "r.html")
-    assert run(*arguments, "--at", "at.tns") == 0
-    lines = Path("b.tns").read_text().splitlines()
-    assert lines[1] == f"{known} {7 % 5 + 1}"
-    assert lines[2].startswith(unknown)
-    assert len(lines) == 3
+    known = ",".join(map(str, where[7] - 1))  # a table counts from 0
+    Path("at.csv").write_text(f"mode0,mode1,mode2,mode3\n{known}\n4,4,4,4\n")
+    arguments = ("complete", "a.tns", "-o", "b.csv", "--rank", 2, *QUICK, "--report", "r.html")
+    assert run(*arguments, "--at", "at.csv") == 0
+    head, first, second = Path("b.csv").read_text().splitlines()
+    assert (head, first) == ("mode0,mode1,mode2,mode3,value", f"{known},{7 % 5 + 1}")
+    assert second.startswith("4,4,4,4,")
     assert run(*arguments) == 1
     assert "name the entries you want with --at F" in capsys.readouterr().err
+    Path("at.csv").write_text("mode0,mode1,mode2,mode3\n4,4,4,2000\n")
+    assert run(*arguments, "--at", "at.csv") == 1
+    assert "the list of --at" in capsys.readouterr().err
 
 
 def test_single_entries_by_their_labels(folder):
@@ -448,7 +451,7 @@ BAD = {  # what: (arguments of complete, exit code, the sentence)
     "one stream for two": (
         ("-", *OUT, "--mask", "-"),
         2,
-        'only one of IN, --mask and --at can be "-", standard input.',
+        'only one of IN and --mask can be "-", standard input.',
     ),
     "no input": ((), 2, f"Missing argument 'IN'. {TRY}"),
     "no output": (("in.png",), 2, f"Missing option '--out' / '-o'. {TRY}"),

@@ -221,6 +221,20 @@ def test_entries_to_write_need_no_values():
     assert float(row[2]) != round(float(row[2]))
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_entries_to_write_are_named_by_their_labels_in_any_order(ending):
+    make_long_csv("a.csv")
+    (i, j), (k, m) = map(tuple, np.argwhere(KNOWN)[[0, -1]])
+    wanted = pd.DataFrame({"j": [j, m], "i": [i, k]})
+    (wanted.to_csv if ending == "csv" else wanted.to_parquet)(f"at.{ending}", index=False)
+    assert run("complete", "a.csv", "-o", f"b.{ending}", *LONG, "--at", f"at.{ending}", *QUICK) == 0
+    got = (pd.read_csv if ending == "csv" else pd.read_parquet)(f"b.{ending}")
+    assert list(got.columns) == ["i", "j", "v"]
+    assert got["v"].tolist() == [STARS[i, j], STARS[k, m]]
+    wanted.assign(j=99).to_csv("at.csv", index=False)
+    assert run("complete", "a.csv", "-o", "b.csv", *LONG, "--at", "at.csv", *QUICK) == 1
+
+
 def test_entries_to_write_by_number_where_there_are_no_labels():
     table = STARS + 0.5
     write_csv("a.csv", table)

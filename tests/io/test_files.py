@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tensorfill.io.files import FORMATS, FileError, FileWarning, format_of, read, read_list, read_mask, sniff, write
+from tensorfill.io.files import FORMATS, FileError, FileWarning, format_of, read, read_mask, sniff, write
 
 RNG = np.random.default_rng(5)
 GREY = RNG.integers(0, 256, (6, 7), dtype=np.uint8)
@@ -553,59 +553,9 @@ def test_dims_name_the_modes_of_an_array(tmp_path):
     assert read(tmp_path / "a.npy", dims=["day", "hour", "site"]).observations().dims == ("day", "hour", "site")
 
 
-# --- single entries -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["csv", "parquet", "tns"])
-def test_single_entries(name, tmp_path):
-    ending, make, values, _, options = EXAMPLES[name]
-    make(tmp_path / f"in{ending}")
-    loaded = read(tmp_path / f"in{ending}", **options)
-    where = np.array([[1, 2, 1], [0, 3, 0]])[:, : len(loaded.shape)]
-    write(tmp_path / f"out{ending}", np.array([7.2, values[tuple(where[1])]]), loaded, indices=where)
-    again = read(tmp_path / f"out{ending}", **options)
-    np.testing.assert_array_equal(np.sort(again.values_coo), np.sort([7, values[tuple(where[1])]]))
-
-
-LISTS = {  # name: contents
-    "plain.csv": "y,x\nb,2\na,1\n",
-    "more.csv": "x,v,y\n2,,b\n1,5,a\n",  # a column of values is not read, blank or not
-    "plain.tsv": "y\tx\nb\t2\na\t1\n",
-    "plain.tns": "2 2\n1 1\n",
-    "more.tns": "2 2 nan\n1 1 5\n",
-}
-
-
-@pytest.mark.parametrize("name", LISTS)
-def test_a_list_of_entries_needs_no_values(name, tmp_path):
-    (tmp_path / "a.csv").write_text("y,x,v\na,1,5\nb,1,6\na,2,7\n")
-    like = read(tmp_path / "a.csv", dims=["y", "x"], value="v")
-    (tmp_path / name).write_text(LISTS[name])
-    listed = read_list(tmp_path / name, like)
-    if listed.labels:
-        assert [(listed.labels["y"][i], listed.labels["x"][j]) for i, j in listed.indices] == [("b", "2"), ("a", "1")]
-    else:
-        assert listed.indices.tolist() == [[1, 1], [0, 0]]
-
-
-def test_a_list_of_entries_in_parquet(tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    make_parquet(tmp_path / "a.parquet")
-    like = read(tmp_path / "a.parquet", dims=["a", "b"])
-    pq.write_table(pa.table({"b": ["s3", "s1"], "a": [2, 4]}), tmp_path / "at.parquet")
-    assert read_list(tmp_path / "at.parquet", like).labels == {"a": [2, 4], "b": ["s3", "s1"]}
-    pq.write_table(pa.table({"b": ["s3", "s1"], "c": [2, 4]}), tmp_path / "at.parquet")
-    with pytest.raises(FileError, match=r"it has no column 'a'; its columns are b, c\."):
-        read_list(tmp_path / "at.parquet", like)
-
-
-def test_single_entries_of_a_huge_tensor(tmp_path):
+def test_a_tensor_too_large_to_be_dense_is_read(tmp_path):
     (tmp_path / "a.tns").write_text("".join(f"{10**6 * k} {10**6} {10**6} {10**6} {k}\n" for k in (1, 2)))
-    loaded = read(tmp_path / "a.tns")
-    assert loaded.size > 2**62
-    where = np.array([[10**6 - 1] * 4, [3, 2, 1, 0]])
-    write(tmp_path / "b.tns", np.array([1.0, 8.7]), loaded, indices=where)
-    assert (tmp_path / "b.tns").read_text().splitlines()[1:] == ["1000000 1000000 1000000 1000000 1", "4 3 2 1 9"]
+    assert read(tmp_path / "a.tns").size > 2**62
 
 
 # --- streams ------------------------------------------------------------------------------------------------------

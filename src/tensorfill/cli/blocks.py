@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from tensorfill.io.optional import attempt_import
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.terminal import BAD_DATA, BAD_USAGE, INTERRUPTED, OK, UserError, as_user_error, collect_warnings
+from tensorfill.typing import Array
 
 if TYPE_CHECKING:
     from tensorfill.cli.job import Job
@@ -77,8 +78,9 @@ def run(job: Job, settings: dict[str, Any]) -> int:
                 done.save(job.out)
         with _model_kept(done, job.out):
             if job.at is not None:
-                rows = _write_at(done, job.at, target, job.value or "value")
-                notes = [*notes, f"{rows:,} answers are in {target}"]
+                table, where = read_list(job.at, done.observations.dims, axis_labels(done.observations))
+                write_table(table.assign(**{job.value or "value": done.at(where, known=True)}), target)
+                notes = [*notes, f"{len(table):,} answers are in {target}"]
             elif not job.out.lower().endswith(MODEL):
                 _write_all(done, job.out)
     show_outcome(job, done, notes)
@@ -99,10 +101,7 @@ def _check(job: Job) -> str:
     target = job.out
     if job.at is not None:
         target = job.out[: -len(MODEL)] + ".at" + Path(job.at).suffix if is_model else job.out
-        for name, what in ((job.at, "the list of --at"), (target, "the answers to --at")):
-            if not name.lower().endswith(ENDINGS):
-                msg = f"{what} must be a table, {' or '.join(ENDINGS)}, for data in blocks; got {name}."
-                raise UserError(msg, BAD_USAGE)
+        check_list(job.at, target)
         if target != job.out:
             job.check_overwriting(answers=target)
         if not os.path.exists(job.at):
@@ -149,33 +148,39 @@ def _model_kept(done: Completion, out: str) -> Iterator[None]:
         raise UserError(msg, error.code) from error
 
 
-def _write_at(done: Completion, wanted: str, out: str, value: str) -> int:
-    """Write the table `wanted` to `out` with a column `value` of answers; how many rows there were. Labels are matched
-    by what they say: 7 in one file and "7" in another are the same.
+def check_list(wanted: str, out: str) -> None:
+    """Refuse a list of entries, or a place for its answers, that is no table."""
+    for name, what in ((wanted, "the list of --at"), (out, "the answers to --at")):
+        if not name.lower().endswith(ENDINGS):
+            msg = f"{what} must be a table, {' or '.join(ENDINGS)}; got {name}."
+            raise UserError(msg, BAD_USAGE)
+
+
+def read_list(wanted: str, dims: Sequence[str], known: Mapping[str, Any]) -> tuple[Any, Array]:
+    """(the columns of a table that are dimensions, the coordinates (k, N) that they name). Labels, where they are
+    `known`, are matched by what they say: 7 in one file and "7" in another are the same; others count from 0.
     """
     import pandas as pd
 
-    dims, known, where = list(done.observations.dims), axis_labels(done.observations), []
     with file_errors(wanted, "read"):
         is_csv = wanted.lower().endswith(".csv")
         table = pd.read_csv(wanted, dtype=dict.fromkeys(known, str)) if is_csv else pd.read_parquet(wanted)
         check_columns(dims, [str(c) for c in table.columns])
+    where = []
     for d in dims:
         column = table[d]
         if d in known:
             codes = pd.Index([str(label) for label in np.asarray(known[d]).tolist()]).get_indexer(column.astype(str))
             if (codes < 0).any():
-                msg = (
-                    f"the list of --at names {d} {str(column[codes < 0].iloc[0])!r}, which the data do not have; leave "
-                )
-                raise ValueError(msg + "it out.")
+                msg = f"the list of --at names {d} {str(column[codes < 0].iloc[0])!r}, which the data do not have; "
+                raise ValueError(msg + "leave it out.")
             column = codes
         where.append(np.asarray(column))
-    _write_table(table[dims].assign(**{value: done.at(np.stack(where, axis=1), known=True)}), out)
-    return len(table)
+    return table[list(dims)], np.stack(where, axis=1)
 
 
-def _write_table(table: Any, out: str) -> None:
+def write_table(table: Any, out: str) -> None:
+    """Write a pandas table as the ending of the name says."""
     with file_errors(out, "write"), replace_path(Path(out), store=False) as place:
         (table.to_csv if out.lower().endswith(".csv") else table.to_parquet)(place, index=False)
 
@@ -189,4 +194,4 @@ def _write_all(done: Completion, out: str) -> None:
             f"model: -o model{MODEL}."
         )
         raise UserError(msg, BAD_DATA)
-    _write_table(done.completed, out)
+    write_table(done.completed, out)

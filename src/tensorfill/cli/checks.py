@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
-
-import numpy as np
 
 from tensorfill.api import EFFORTS
 from tensorfill.data.observations import Observations
-from tensorfill.io.files import FileError, Loaded
 from tensorfill.io.formats.cells import WHOLE
-from tensorfill.io.formats.long import dim_names
 from tensorfill.methods.defaults import prior_for
 from tensorfill.numerical.base import PRIORS, NumericalPrior
 from tensorfill.registry import did_you_mean
@@ -66,27 +61,3 @@ def prior_of(text: str, obs: Observations | None = None) -> NumericalPrior | str
             msg = f"--prior must be a name, or a name and numbers like {cls.name}({known[0]}=2); got {text!r}."
             raise UserError(msg, BAD_USAGE) from error
     return cls(**given) if obs is None else dataclasses.replace(prior_for(obs, cls.name), **given)
-
-
-def coordinates(listed: Loaded, loaded: Loaded) -> Any:
-    """Coordinates in `loaded` of the entries that `listed` holds; labels are matched by what they say."""
-    if listed.indices is None or len(listed.shape) != len(loaded.shape):
-        msg = f"it must list entries by {len(loaded.shape)} coordinates each: a .tns file, or a table like the input."
-        raise FileError(msg)
-    where = listed.indices.copy()
-    for n, dim in enumerate(dim_names(loaded)):
-        if listed.labels:
-            known = (loaded.labels or {}).get(dim)
-            at = None if known is None else {str(label): i for i, label in enumerate(known)}
-            new = [_count(str(label)) if at is None else at.get(str(label), -1) for label in listed.labels[dim]]
-            where[:, n] = np.array(new)[where[:, n]]
-    outside = np.flatnonzero(((where < 0) | (where >= np.array(loaded.shape))).any(axis=1))
-    if outside.size:
-        msg = f"its entry {int(outside[0]) + 1} lies outside the data, which have shape {loaded.shape}."
-        raise FileError(msg)
-    return where
-
-
-def _count(label: str) -> int:
-    """The place that a label means along a mode without labels, from 0; -1 for none."""
-    return int(label) if label.isdecimal() else -1

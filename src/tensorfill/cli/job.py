@@ -15,13 +15,13 @@ from tensorfill.api import check_seed, settings_of
 from tensorfill.cli import blocks, mixed
 from tensorfill.cli.checks import (
     check_effort,
-    coordinates,
     mode_and_weight,
     prior_of,
 )
 from tensorfill.cli.options import CompleteOptions
 from tensorfill.cli.outputs import check_outputs, check_side_outputs, show_outcome, write_report
 from tensorfill.cli.progress import Progress
+from tensorfill.data.coordinates import check_inside
 from tensorfill.data.memory import limit_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning, Observations
 from tensorfill.data.sentinels import sentinels, warn_of_sentinels
@@ -34,10 +34,10 @@ from tensorfill.io.files import (
     long_columns,
     number_or_text,
     read,
-    read_list,
     read_mask,
     write,
 )
+from tensorfill.io.formats.long import dim_names
 from tensorfill.io.formats.opening import choose_output_format
 from tensorfill.io.formats.output import file_errors
 from tensorfill.io.timeplan import parse_fold, plan_time
@@ -87,15 +87,15 @@ class Job(CompleteOptions):
             plan = plan_time(loaded, obs, time=self.time, max_gap=self.max_gap, horizon=self.horizon, fold=fold)
             loaded = plan.output
         with as_user_error(BAD_DATA):
-            indices = self.places(loaded)
-            check_outputs(self, loaded, plan.obs, indices)
+            listed = self.places(loaded)
+            check_outputs(self, loaded, plan.obs)
             self.check_gaps(plan.obs)
             with collect_warnings(DataWarning, CheckpointWarning) as warned:
                 name = "standard input" if self.source == "-" else Path(self.source).name
                 bars = None if self.error_bars is None else LEVEL
                 fill = self.fill_unseen or choose_output_format(self.out, loaded, self.out_format).whole
                 done = self.fit(plan.given, name, error_bars=bars, fill_unseen=fill, **settings, **plan.settings)
-            self.write(done, loaded, indices)
+            self.write(done, loaded, listed)
             self.save_run(done)
             if self.error_bars is not None and done.bars is not None:
                 write_bars(self.error_bars, done, loaded)
@@ -163,9 +163,8 @@ class Job(CompleteOptions):
         if self.horizon is not None and format_of(self.out) is None and self.format is None:
             msg = f"--horizon writes a new file, whose form {self.out!r} does not say: add --format, e.g. --format csv."
             raise UserError(msg, BAD_USAGE)
-        ins = [f for f in (self.source, self.mask, self.at) if f == "-"]
-        if len(ins) > 1:
-            msg = 'only one of IN, --mask and --at can be "-", standard input.'
+        if self.source == self.mask == "-":
+            msg = 'only one of IN and --mask can be "-", standard input.'
             raise UserError(msg, BAD_USAGE)
 
     def load(self) -> Loaded:
@@ -198,18 +197,19 @@ class Job(CompleteOptions):
         return self.format if format_of(self.out) is None else None
 
     def places(self, loaded: Loaded) -> Any:
-        """The coordinates (n, N) that --at names, or None for all entries."""
-        if self.at is None:
-            if loaded.size > DENSE_LIMIT:
-                sentence = (
-                    f"the completed tensor would hold {loaded.size:.2g} numbers, and {DENSE_LIMIT:.2g} is the limit; "
-                    "name the entries you want with --at F."
-                )
-                raise UserError(sentence, BAD_DATA)
-            return None
-        listed = read_list(self.at, loaded)
-        with file_errors(self.at, "read"):
-            return coordinates(listed, loaded)
+        """(table, coordinates (n, N)) of the entries that --at names, or None for all entries."""
+        if self.at is not None:
+            blocks.check_list(self.at, self.out)
+            table, where = blocks.read_list(self.at, dim_names(loaded), loaded.labels or {})
+            check_inside(where, loaded.shape, "the list of --at")
+            return table, where
+        if loaded.size > DENSE_LIMIT:
+            sentence = (
+                f"the completed tensor would hold {loaded.size:.2g} numbers, and {DENSE_LIMIT:.2g} is the limit; "
+                "name the entries you want with --at F."
+            )
+            raise UserError(sentence, BAD_DATA)
+        return None
 
     def check_gaps(self, obs: Observations) -> None:
         """Refuse data without a gap: most likely the user has not said what marks missing entries."""
@@ -235,18 +235,20 @@ class Job(CompleteOptions):
 
     # --- after --------------------------------------------------------------------------------------------------
 
-    def write(self, done: Completion, loaded: Loaded, indices: Any) -> None:
-        """Write the answer: all of it, or its values at the coordinates `indices` (n, N)."""
-        if indices is None:
+    def write(self, done: Completion, loaded: Loaded, listed: Any) -> None:
+        """Write the answer: all of it, or its values at the entries that are listed."""
+        if listed is None:
             completed = unrounded(done) if self.unrounded else done.completed
             if done.unfilled is not None:
                 completed = np.where(done.unfilled, np.nan, np.ma.getdata(completed))
             write(self.out, np.asarray(completed), loaded, format=self.out_format)
             return
-        values = np.array(done.at(indices, known=True), dtype=np.float64)
+        table, where = listed
+        values = np.array(done.at(where, known=True), dtype=np.float64)
         if done.unfilled is not None:
-            values[done.unfilled[tuple(indices.T)]] = np.nan
-        write(self.out, values, loaded, format=self.out_format, indices=indices)
+            values[done.unfilled[tuple(where.T)]] = np.nan
+        name = str(loaded.extra.get("name") or "value")
+        blocks.write_table(table.assign(**{name: loaded.restore(values, where)}), self.out)
 
     def save_run(self, done: Completion) -> None:
         """Save the run itself, where that was asked for."""

@@ -88,7 +88,7 @@ class CompleteOptions:
     variable: Annotated[str | None, option("Which array of a file with several (.npz .mat .nc .zarr).", "NAME")] = None
     alpha_missing: Annotated[bool, option("Transparent pixels are missing.", None, "--alpha-missing")] = False
     format: Annotated[str | None, option("Format, where a file name does not say it; see: list formats.", "F")] = None
-    at: Annotated[str | None, option("Write only the entries listed there (.tns, or a table like IN).", "F")] = None
+    at: Annotated[str | None, option("Write only the entries listed in this table (.csv or .parquet).", "F")] = None
     fold: Annotated[
         str | None,
         option("Split a dimension of dates into several for the fit: time=day,hour; or every 24 steps: t=24.", "D=u,v"),

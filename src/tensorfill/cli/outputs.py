@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 TRIAL = 4_000_000  # up to so many entries the output is tried out before the fit
 
 
-def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> None:
+def check_outputs(job: Job, loaded: Loaded, obs: Observations) -> None:
     """Refuse what cannot be written, or cannot hold these values."""
     with file_errors(job.out, "write"):
         kind = choose_output_format(job.out, loaded, job.out_format)
@@ -38,9 +37,7 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations, indices: Any) -> 
         if job.max_gap is not None:
             _refuse_whole(kind, "--max-gap leaves gaps")
         check_output_path(job.out, store=kind.store, special=True)
-        if indices is not None:
-            kind.write_rows(io.BytesIO(), indices[:1], np.zeros(1, dtype=loaded.dtype), loaded)
-        elif loaded.size <= TRIAL:
+        if job.at is None and loaded.size <= TRIAL:
             trial = loaded.restore(obs.dense(fill=float(np.median(obs.values)), dtype=np.float64))
             check_writable(kind, job.out, trial.astype(loaded.dtype, copy=False), loaded)
     if job.error_bars is not None:

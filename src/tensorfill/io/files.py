@@ -7,12 +7,10 @@ that the ending of the new name says. A file appears whole or not at all.
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +24,7 @@ from tensorfill.io.formats import Format as Format
 from tensorfill.io.formats import Loaded as Loaded
 from tensorfill.io.formats import output
 from tensorfill.io.formats.base import Array, Request
-from tensorfill.io.formats.long import dim_names, guess_columns
+from tensorfill.io.formats.long import guess_columns
 from tensorfill.io.formats.opening import choose_output_format, load, open_file
 from tensorfill.io.formats.opening import format_of as format_of
 from tensorfill.io.formats.opening import sniff as sniff
@@ -101,12 +99,6 @@ def long_columns(path: str | Path) -> tuple[list[str], str] | None:
         return None
 
 
-def read_list(path: str | Path, like: Loaded) -> Loaded:
-    """The entries that a list names, by the dimensions of `like`: a .tns file or a long table; values are not read."""
-    with file_errors(path, "read"):
-        return load(path, Request(dims=dim_names(like), listing=len(like.shape)), None)
-
-
 def read_mask(path: str | Path, shape: Sequence[int]) -> NDArray[np.bool_]:
     """A mask from a picture or an array, True = observed: where it is not zero (nor NaN).
 
@@ -139,35 +131,23 @@ def read_mask(path: str | Path, shape: Sequence[int]) -> NDArray[np.bool_]:
     return mask
 
 
-def write(
-    path: str | Path, completed: Array, like: Loaded, *, format: str | None = None, indices: Array | None = None
-) -> None:
+def write(path: str | Path, completed: Array, like: Loaded, *, format: str | None = None) -> None:
     """Write the completed tensor in the form of `like`, or in another; "-" is standard output.
 
     Parameters
     ----------
-    completed : dense, of the shape of `like`; with `indices`, the values (n,) of single entries
+    completed : dense, of the shape of `like`
     like : what was read
     format : a name in FORMATS; otherwise the ending of `path` says it, and without one the format is that of `like`
-    indices : (n, N), where a dense result would be too large: only these entries are written (.tns, .csv, .parquet)
     """
-    indices = None if indices is None else np.asarray(indices)
-    values = like.restore(completed, indices)
+    values = like.restore(completed)
     with file_errors(path, "write"):
         kind = choose_output_format(path, like, format)
 
-        def fill(sink: Any) -> None:
-            if indices is None:
-                kind.write(sink, values, like)
-            else:
-                kind.write_rows(sink, indices, values, like)
-
         if kind.streams:
             packed = kind.text and str(path).lower().endswith(".gz")
-            output.write_stream(path, fill, packed=packed)
+            output.write_stream(path, lambda sink: kind.write(sink, values, like), packed=packed)
             return
-        if indices is not None:
-            fill(io.BytesIO())  # raises: the error says why
         if str(path) == "-":
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)

@@ -69,44 +69,33 @@ def _texts(labels: Array, at: Any) -> list[str]:
 
 def _round(labels: Array, count: int) -> tuple[Array, list[str]] | None:
     """Round values between the first label and the last, where they would stand; None if that would mislead."""
+    from matplotlib import dates, ticker
+
     kind = labels.dtype.kind
     if kind not in "Miuf" or len(labels) < 3:
         return None
-    numbers = _days(labels) if kind == "M" else labels.astype(np.float64)
+    numbers = dates.date2num(labels) if kind == "M" else labels.astype(np.float64)
+    low, high = float(numbers.min()), float(numbers.max())
     steps = np.diff(numbers)
+    sizes = np.abs(steps)
     if not ((steps > 0).all() or (steps < 0).all()):  # also where one is NaN
         return None
-    sizes = np.abs(steps)
     if kind != "M" and sizes.max() > 2.01 * sizes.min():  # uneven: identity numbers, levels, ...
         return None
-    if kind == "M" and not (YEARS[0] < numbers.min() and numbers.max() < YEARS[1] and sizes.sum() > 1e-3):
-        return None
-    values = _locate(numbers, count, kind)
-    values = values[(values >= numbers.min()) & (values <= numbers.max())]
+    if kind == "M":
+        if not (YEARS[0] < low and high < YEARS[1] and high - low > 1e-3):
+            return None
+        locator = dates.AutoDateLocator(minticks=2, maxticks=count)
+        found = locator.tick_values(dates.num2date(low), dates.num2date(high))
+    else:
+        found = ticker.MaxNLocator(count, integer=kind in "iu", steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    values = np.asarray(found, dtype=np.float64)
+    values = values[(values >= low) & (values <= high)]
     order = np.argsort(numbers)
     at = np.interp(values, numbers[order], np.arange(len(labels), dtype=float)[order])
     crowded = len(at) > 1 and np.abs(np.diff(at)).min() < len(labels) / (4 * count)
     if not 2 <= len(at) <= count or crowded:
         return None
-    texts = format_labels(_moments(values) if kind == "M" else values.round().astype(int) if kind in "iu" else values)
-    return at, texts
-
-
-def _days(moments: Array) -> Array:
-    """Moments as days since 1970, as matplotlib counts them."""
-    out = moments.astype("M8[us]").astype(np.int64) / 86.4e9
-    return np.where(np.isnat(moments), np.nan, out)
-
-
-def _moments(days: Array) -> Array:
-    return np.round(days * 86400).astype(np.int64).astype("M8[s]")  # ticks are at whole seconds
-
-
-def _locate(numbers: Array, count: int, kind: str) -> Array:
-    from matplotlib import dates, ticker
-
-    low, high = float(numbers.min()), float(numbers.max())
-    if kind == "M":
-        locator = dates.AutoDateLocator(minticks=2, maxticks=count)
-        return np.asarray(locator.tick_values(dates.num2date(low), dates.num2date(high)), dtype=np.float64)
-    return np.asarray(ticker.MaxNLocator(count, integer=kind in "iu", steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
+    if kind == "M":  # ticks are at whole seconds
+        return at, format_labels(np.round(values * 86400).astype(np.int64).astype("M8[s]"))
+    return at, format_labels(values.round().astype(int) if kind in "iu" else values)

@@ -53,7 +53,6 @@ class Request:
     variable: str | None = None
     alpha_missing: bool = False
     missing_value: str | None = None  # a text that means missing; numbers are marked after reading
-    listing: int = 0  # read only the coordinates of a list of entries, of so many modes
 
     def bytes(self) -> bytes:
         """The whole file."""
@@ -265,11 +264,6 @@ class Format:
     def write_path(self, path: Path, array: Array, like: Loaded) -> None:
         """The same for formats that do not stream: make a new file or directory at `path`."""
         raise NotImplementedError
-
-    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        """Write single entries: indices (n, N), values (n,)."""
-        msg = f"{self.title} holds whole arrays, not single entries; write .tns, .csv or .parquet instead."
-        raise FileError(msg)
 
 
 FORMATS: Registry[Format] = Registry("format")

@@ -93,7 +93,7 @@ def _natural(labels: list[Any]) -> list[Any] | None:
 
 
 def pick_columns(columns: Sequence[str], request: Request) -> tuple[tuple[str, ...], str]:
-    """(dimension columns, value column): what was named, and the rest where it is plain; a list has no value."""
+    """(dimension columns, value column): what was named, and the rest where it is plain."""
     dims, value = request.dims, request.value
     for name in [*(dims or ()), *([value] if value else [])]:
         if name not in columns:
@@ -102,8 +102,6 @@ def pick_columns(columns: Sequence[str], request: Request) -> tuple[tuple[str, .
             raise FileError(msg)
     if dims is None:
         dims = tuple(c for c in columns if c != value)
-    if request.listing:
-        return dims, ""
     if value is None:
         rest = [c for c in columns if c not in dims]
         if len(rest) != 1:

@@ -234,8 +234,8 @@ def _new_table(pa: Any, sheet: Sheet) -> Any:
 
 def _read_long(table: Any, request: Request) -> Loaded:
     dims, value = pick_columns(table.column_names, request)
-    kind = None if request.listing else table.schema.field(value).type
-    if kind is not None and not _is_number(kind):
+    kind = table.schema.field(value).type
+    if not _is_number(kind):
         msg = f"its value column {value!r} must hold numbers; got {kind}. Choose another with --value."
         raise FileError(msg)
     axes = []
@@ -245,8 +245,6 @@ def _read_long(table: Any, request: Request) -> Loaded:
             msg = f"row {labels.index(None) + 1} has no label in column {d!r}; name it, or leave that row out."
             raise FileError(msg)
         axes.append(encode_labels(labels))
-    if request.listing:
-        return load_long(dims, axes, np.zeros(len(table)), None, {}, first_row=1)
     numbers, dtype = _numbers(table.column(value))
     known = _numbers(table.column(value).drop_null())[0]  # in floats large integers would have lost digits
     exact = None if dtype.kind == "f" else known.astype(dtype)

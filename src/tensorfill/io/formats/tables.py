@@ -113,12 +113,9 @@ class Table(Format):
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         if writes_long(like):
             where = all_rows(like)
-            self.write_rows(sink, where, array[tuple(where.T)], like)
+            self.send(sink, fill_long(where, array[tuple(where.T)], like, self.cells), like)
         else:
             self.send(sink, fill_wide(array, like, self.cells), like)
-
-    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        self.send(sink, fill_long(indices, values, like, self.cells), like)
 
 
 def read_cells(rows: Cells, request: Request, extra: dict[str, Any], *, delimiter: str = "") -> Loaded:
@@ -155,8 +152,6 @@ def _read_long(rows: Cells, texts: Cells, kind: str, delimiter: str, request: Re
             msg = f"column {d!r} holds {min(both)} as a number and as text; write it in one way."
             raise FileError(msg)
         axes.append(encode_labels(labels))
-    if request.listing:
-        return load_long(dims, axes, np.zeros(len(body)), None, {}, first_row=2)
     at = header.index(value)
     cells = [row[at] for row in body]
     notation = Notation.of(cells, request.missing_value, delimiter)

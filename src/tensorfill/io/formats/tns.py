@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Callable
 from typing import IO
 
 import numpy as np
@@ -30,9 +29,7 @@ class TNS(Format):
 
     def read(self, request: Request) -> Loaded:
         data = request.bytes()
-        table = _parse(data, least=2 if request.listing else 3)
-        if request.listing in table.shape[1:]:  # a list of entries without values
-            table = np.column_stack([table, np.zeros(len(table))])
+        table = _parse(data)
         where, values = table[:, :-1].astype(np.int64), table[:, -1]
         if (where != table[:, :-1]).any() or where.min() < 1:
             row = int(np.flatnonzero(((where != table[:, :-1]) | (where < 1)).any(axis=1))[0])
@@ -47,27 +44,22 @@ class TNS(Format):
         body = re.sub(rb"#[^\n]*", b"", data)
         if not re.search(rb"[.eEnN]", body):  # no point, no exponent, no nan: whole numbers, and so are the answers
             values = _whole(values, body)
-        seen = ~np.isnan(values) | bool(request.listing)
+        seen = ~np.isnan(values)
         return Loaded("tns", shape, values.dtype, indices=(where - 1)[seen], values_coo=values[seen])
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        self._lines(sink, lambda flat: np.stack(np.unravel_index(flat, array.shape), axis=1), array.ravel(), like)
-
-    def write_rows(self, sink: IO[bytes], indices: Array, values: Array, like: Loaded) -> None:
-        self._lines(sink, indices.__getitem__, values, like)
-
-    def _lines(self, sink: IO[bytes], places: Callable[[Array], Array], values: Array, like: Loaded) -> None:
         """One line for each value; what is missing is absent."""
         sink.write(f"# shape {' '.join(map(str, like.shape))}\n".encode())
+        values = array.ravel()
         for start in range(0, len(values), CHUNK):
             flat = np.arange(start, min(start + CHUNK, len(values)))
             flat = flat[values[flat] == values[flat]]
-            columns = [map(str, (column + 1).tolist()) for column in places(flat).T]
+            columns = [map(str, (column + 1).tolist()) for column in np.unravel_index(flat, array.shape)]
             rows = zip(*columns, format_numbers(values[flat]), strict=True)
             sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())
 
 
-def _parse(data: bytes, least: int) -> Array:
+def _parse(data: bytes) -> Array:
     """All lines as floats, (nnz, N + 1); indices are exact up to 2^53."""
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # no data: said below, better
@@ -75,7 +67,7 @@ def _parse(data: bytes, least: int) -> Array:
     except ValueError as error:
         msg = f"each line must be `i j k value`, all numbers, with the same count in every line ({error})."
         raise FileError(msg) from error
-    if table.size == 0 or table.shape[1] < least:
+    if table.size == 0 or table.shape[1] < 3:
         msg = "each line must be `i j [k ...] value`: at least two indices and a value."
         raise FileError(msg)
     return table
