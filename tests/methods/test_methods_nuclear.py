@@ -351,18 +351,6 @@ class TestTSVD:
         done = complete(TSVD(**settings), T, observed(T.shape, 0.5))
         assert relative(done.estimate, T) < limit
 
-    def test_lateral_is_the_swapped_tensor(self):
-        T = scene(16)
-        mask = observed(T.shape, 0.5)
-        lateral = complete(TSVD(orientation="lateral"), T, mask, max_iter=30)
-        swapped = complete(TSVD(), T.swapaxes(1, 2), mask.swapaxes(1, 2), max_iter=30)
-        np.testing.assert_allclose(np.asarray(lateral.estimate), np.asarray(swapped.estimate).swapaxes(1, 2), atol=1e-8)
-
-    def test_lateral_refuses_four_modes(self):
-        T = normal((3, 4, 3, 2))
-        with pytest.raises(ValueError, match="needs 3 modes, the tensor has 4"):
-            complete(TSVD(orientation="lateral"), T, T < 9)
-
 
 class TestTCTV:
     def test_constant_is_exact(self):

@@ -37,9 +37,17 @@ class GraphLaplacian(Quadratic):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        edges = _validate_edges(self.edges)
-        weights = _validate_weights(self.weights, edges)
-        n = _validate_size(self.n, edges)
+        edges = _check_edges(self.edges)
+        weights = _check_weights(self.weights, edges)
+        least = int(edges.max(initial=-1)) + 1
+        n = least if self.n is None else int(self.n)
+        if n < max(least, 1) or self.n not in (None, n):
+            msg = (
+                f"n of GraphLaplacian must be a whole number >= {max(least, 1)}, the rows its edges name; got {self.n}."
+            )
+            raise ValueError(msg)
+        for array in (edges, weights):
+            array.flags.writeable = False
         # Equality and hash go by this digest, so that looking up a factorisation does not read the whole graph.
         digest = hashlib.sha256(edges.tobytes() + weights.tobytes() + str(n).encode()).hexdigest()
         for key, item in (("edges", edges), ("weights", weights), ("n", n), ("_digest", digest)):
@@ -110,9 +118,9 @@ class GraphLaplacian(Quadratic):
             raise ValueError(msg)
 
 
-def _validate_edges(given: Any) -> Array:
+def _check_edges(given: Any) -> Array:
     """(E, 2) whole numbers >= 0, no loops, no pair twice."""
-    edges = np.asarray(given)
+    edges = np.array(given)
     if edges.ndim != 2 or edges.shape[1] != 2 or not np.issubdtype(edges.dtype, np.integer):
         msg = (
             f"edges of GraphLaplacian must be pairs of row numbers, (E, 2) integers; got shape {edges.shape} of "
@@ -121,56 +129,31 @@ def _validate_edges(given: Any) -> Array:
         raise ValueError(msg)
     edges = edges.astype(np.int64)
     first, second = edges.min(axis=1), edges.max(axis=1)
+    repeated = np.ones(len(edges), dtype=bool)
+    repeated[np.unique(np.stack([first, second], axis=1), axis=0, return_index=True)[1]] = False
     for wrong, why in (
         (first < 0, "row numbers begin at 0"),
         (first == second, "an edge joins two different rows"),
-        (_find_repeated(first, second), "each pair must be given once, in either direction; add their weights up"),
+        (repeated, "each pair must be given once, in either direction; add their weights up"),
     ):
         if wrong.any():
             at = int(np.argmax(wrong))
             msg = f"edges of GraphLaplacian: {why}; got {tuple(edges[at].tolist())} at position {at}."
             raise ValueError(msg)
-    return _freeze(edges)
+    return edges
 
 
-def _find_repeated(first: Array, second: Array) -> Array:
-    """Which pairs stood further up already."""
-    _, at = np.unique(np.stack([first, second], axis=1), axis=0, return_index=True)
-    repeated = np.ones(len(first), dtype=bool)
-    repeated[at] = False
-    return repeated
-
-
-def _validate_weights(given: Any, edges: Array) -> Array:
+def _check_weights(given: Any, edges: Array) -> Array:
     """(E,) finite numbers >= 0."""
     weights = np.ones(len(edges)) if given is None else np.array(given, dtype=np.float64)
     if weights.shape != (len(edges),):
         msg = f"weights of GraphLaplacian must be one per edge, ({len(edges)},); got shape {weights.shape}."
         raise ValueError(msg)
-    wrong = ~(np.isfinite(weights) & (weights >= 0.0))
-    if wrong.any():
-        at = int(np.argmax(wrong))
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
+    if len(wrong):
         msg = (
             f"weights of GraphLaplacian must be finite and >= 0 (the penalty is unbounded below otherwise); "
-            f"got {weights[at]:g} for edge {tuple(edges[at].tolist())}."
+            f"got {weights[wrong[0]]:g} for edge {tuple(edges[wrong[0]].tolist())}."
         )
         raise ValueError(msg)
-    return _freeze(weights)
-
-
-def _validate_size(given: int | None, edges: Array) -> int:
-    least = int(edges.max(initial=-1)) + 1
-    if given is None:
-        if least == 0:
-            msg = "GraphLaplacian must have edges, or n vertices without any; got neither."
-            raise ValueError(msg)
-        return least
-    if int(given) != given or given < least:
-        msg = f"n of GraphLaplacian must be a whole number >= {least}, the rows its edges name; got {given!r}."
-        raise ValueError(msg)
-    return int(given)
-
-
-def _freeze(array: Array) -> Array:
-    array.flags.writeable = False
-    return array
+    return weights

@@ -11,9 +11,7 @@ import numpy as np
 from tensorfill.interelement.base import InterElementPrior
 from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
-from tensorfill.solvers.curvature import expand
-from tensorfill.solvers.entries import interleave
-from tensorfill.solvers.newton import damp_rows
+from tensorfill.solvers.newton import careful_sweep
 from tensorfill.solvers.rows import Rows, not_matrix, rows_of, too_large
 from tensorfill.solvers.rowsystems import factorise, model_value
 from tensorfill.typing import Array
@@ -63,24 +61,16 @@ class ADMM(Solver):
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         rows, duals = rows_of(problem), {}
-        A = [np.asarray(a, dtype=np.float64) for a in state.factors]
-        x = rows.entries.predict(np.concatenate(A))
-        for n in range(len(A)):
+
+        def solve(A: Sequence[Array], n: int, z: Array, c: Array) -> tuple[Array, InterElementPrior | None]:
             rest = _rest(problem, n)
-            with np.errstate(all="ignore"):
-                g, c = expand(problem, x, rows.entries.threads)
-                z, c = interleave(x - g / c, c)
-                if rest is None:
-                    new = rows.solve(A, n, z, c)
-                else:
-                    new, Y = self._mode(rows, A, n, z, c, rest, state.arrays[f"Y{n}"])
-                    duals[f"Y{n}"] = Y.astype(problem.dtype)
-            along = list(A)
-            along[n] = new - A[n]
-            dx = rows.entries.predict(np.concatenate(along))
-            step = damp_rows(problem, rows, n, A[n], along[n], x, dx, rest)
-            A[n] = np.where(step[:, None] == 1, new, A[n] + step[:, None] * along[n])  # whole steps keep exact zeros
-            x = x + step[problem.observations.indices[:, n]] * dx
+            if rest is None:
+                return rows.solve(A, n, z, c), None
+            new, Y = self._mode(rows, A, n, z, c, rest, state.arrays[f"Y{n}"])
+            duals[f"Y{n}"] = Y.astype(problem.dtype)
+            return new, rest
+
+        A = careful_sweep(problem, rows, state.factors, solve)
         factors = [a.astype(problem.dtype) for a in rows.balance(A, _norms(problem, A))]
         value = rows.objective(problem, factors)
         if not value <= state.value:  # rounding at the very bottom: stay

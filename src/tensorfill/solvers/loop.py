@@ -35,7 +35,6 @@ class Stopping(Settings):
     max_iter : limit on iterations
     tol : stop when the objective's relative change stays below this for `steady` iterations; 0 = never
     patience : with held-out entries, stop after this many iterations without a better held-out error
-    every : score the held-out entries each `every` iterations
     seconds : limit on time
     """
 
@@ -43,11 +42,10 @@ class Stopping(Settings):
     tol: float = 1e-6
     steady: int = 3
     patience: int = 30
-    every: int = 1
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        for name, low in (("max_iter", 0), ("tol", 0), ("steady", 1), ("patience", 1), ("every", 1)):
+        for name, low in (("max_iter", 0), ("tol", 0), ("steady", 1), ("patience", 1)):
             if not getattr(self, name) >= low:
                 msg = f"{name} must be >= {low}; got {getattr(self, name)}."
                 raise ValueError(msg)
@@ -161,11 +159,11 @@ def _iterate(
     if not _finite(state, memory.state):
         return Status.NONFINITE, memory  # the state before this step stands
     k += 1
-    score = procedure.score(state) if k % stopping.every == 0 else np.nan
+    score = procedure.score(state)
     previous = memory.state
     memory = replace(memory.advance(state, Row(k, clock.now(), state.value, score)), drawn=rng.bit_generator.state)
     status = procedure.done(state, previous) or memory.steady_enough(stopping.tol, stopping.steady)
-    if status is None and memory.best is not None and k - memory.best_iteration >= stopping.patience * stopping.every:
+    if status is None and memory.best is not None and k - memory.best_iteration >= stopping.patience:
         status = Status.HELD_OUT
     if status is None and stopping.seconds is not None and _late(memory.rows, clock.now(), stopping.seconds):
         status = Status.TIME

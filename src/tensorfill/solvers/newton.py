@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -153,18 +153,8 @@ class Sweeps:
 
     def careful(self, problem: Problem, factors: Sequence[Array]) -> list[Array]:
         """Every mode once, the data term expanded anew before each; no step raises the objective."""
-        rows, A = self.rows, [np.asarray(a, dtype=np.float64) for a in factors]
-        x = rows.entries.predict(np.concatenate(A))
-        for n in range(len(A)):
-            with np.errstate(all="ignore"):
-                g, c = expand(problem, x, rows.entries.threads)
-                D = rows.solve(A, n, *interleave(x - g / c, c)) - A[n]
-            along = list(A)
-            along[n] = D
-            dx = rows.entries.predict(np.concatenate(along))
-            step = damp_rows(problem, rows, n, A[n], D, x, dx)
-            A[n] = A[n] + step[:, None] * D
-            x = x + step[problem.observations.indices[:, n]] * dx
+        rows = self.rows
+        A = careful_sweep(problem, rows, factors, lambda A, n, z, c: (rows.solve(A, n, z, c), None))
         return [a.astype(problem.dtype) for a in rows.balance(A)]
 
 
@@ -175,6 +165,27 @@ def sweeps_of(problem: Problem) -> Any:
 
 def _previous(factors: Sequence[Array]) -> dict[str, Array]:
     return {f"P{n}": A for n, A in enumerate(factors)}
+
+
+# (factors, mode, z, c) -> (the new factor of that mode, the non-smooth prior that it minds)
+SolveMode = Callable[[Sequence[Array], int, Array, Array], tuple[Array, InterElementPrior | None]]
+
+
+def careful_sweep(problem: Problem, rows: Rows, factors: Sequence[Array], solve: SolveMode) -> list[Array]:
+    """Every mode once, the data term expanded anew before each; no step raises the objective: float64."""
+    A = [np.asarray(a, dtype=np.float64) for a in factors]
+    x = rows.entries.predict(np.concatenate(A))
+    for n in range(len(A)):
+        with np.errstate(all="ignore"):
+            g, c = expand(problem, x, rows.entries.threads)
+            new, rest = solve(A, n, *interleave(x - g / c, c))
+        along = list(A)
+        along[n] = new - A[n]
+        dx = rows.entries.predict(np.concatenate(along))
+        step = damp_rows(problem, rows, n, A[n], along[n], x, dx, rest)
+        A[n] = np.where(step[:, None] == 1, new, A[n] + step[:, None] * along[n])  # whole steps keep exact zeros
+        x = x + step[problem.observations.indices[:, n]] * dx
+    return A
 
 
 def damp_rows(

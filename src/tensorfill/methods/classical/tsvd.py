@@ -7,15 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS
-from tensorfill.methods.checks import check_above, check_one_of
+from tensorfill.methods.checks import check_above
 from tensorfill.methods.classical.nuclear import NuclearMethod, paste
 from tensorfill.methods.classical.thresholding import prox_tubal
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
-from tensorfill.typing import Array
 
 
 @METHODS.register("t-svd")
@@ -28,8 +26,6 @@ class TSVD(NuclearMethod):
 
     Attributes
     ----------
-    orientation : "frontal", or "lateral": modes 2 and 3 change places, so that a picture's slices are height x colour
-        and the DFT runs along its width (+1 dB on pictures, and faster); three modes only
     rho : the penalty, for data whose largest value is 1; his code has 0.01, which takes 5 to 10 times the
         iterations to the same answer
     tol : relative tolerance
@@ -43,26 +39,12 @@ class TSVD(NuclearMethod):
     use_when: ClassVar[str] = "the third mode is shift-like (time, bands) and up to about 70 % is missing"
     peak: ClassVar[float | None] = 1.0
 
-    orientation: str = "frontal"
     rho: float = 0.1
     max_iter: int = 1000
     tol: float = 5e-4
 
     def __post_init__(self) -> None:
-        check_one_of(self, "orientation", "frontal", "lateral")
         check_above(self, 0, "rho", "tol")
-
-    def refuses(self, obs: Observations) -> str | None:
-        if self.orientation == "lateral" and len(obs.shape) != 3:
-            return f'orientation "lateral" needs 3 modes, the tensor has {len(obs.shape)}; use "frontal"'
-        return None
-
-    def prox(self, Y: Array, t: float) -> tuple[Array, float]:
-        """Prox of t times the norm in this orientation, and its norm."""
-        if self.orientation == "frontal":
-            return prox_tubal(Y, t)
-        out, norm = prox_tubal(Y.swapaxes(1, 2), t)
-        return out.swapaxes(1, 2), norm
 
     def start(self, data: Dense, rng: np.random.Generator) -> State:
         zero = np.zeros_like(data.T)
@@ -74,7 +56,7 @@ class TSVD(NuclearMethod):
         z_old, u_old, zh, uh = (state.arrays[name] for name in ("z", "u", "zh", "uh"))
         shift = uh / self.rho
         x = paste(zh - shift, data)
-        z, value = self.prox(x + shift, 1.0 / self.rho)
+        z, value = prox_tubal(x + shift, 1.0 / self.rho)
         gap = x - z
         u = uh + self.rho * gap
         dz = z - z_old
