@@ -12,7 +12,7 @@ from typing import IO, Any, ClassVar
 
 from tensorfill.io.formats.base import FORMATS, FileError, Loaded, Request
 from tensorfill.io.formats.cells import COMMA, MISSING
-from tensorfill.io.formats.tables import Sheet, Table, read_cells
+from tensorfill.io.formats.tables import Sheet, Table
 
 WINDOWS = "cp1252"  # what spreadsheets in the west of Europe and in America save where they do not save Unicode
 GUESSED = "the file is not UTF-8; its letters were read as Windows-1252 (cp1252). Save it as UTF-8 if they look wrong."
@@ -37,10 +37,9 @@ class CSV(Table):
         return rows, {"style": style}
 
     def read(self, request: Request) -> Loaded:
-        rows, extra = self.open(request)
-        loaded = read_cells(rows, request, extra, delimiter=extra["style"]["delimiter"])
-        notes = (GUESSED,) if extra["style"]["encoding"] == WINDOWS else ()
-        return replace(loaded, format=self.name, notes=(*loaded.notes, *notes))
+        loaded = super().read(request)
+        guessed = loaded.extra["style"]["encoding"] == WINDOWS
+        return replace(loaded, notes=(*loaded.notes, GUESSED)) if guessed else loaded
 
     def columns(self, request: Request) -> dict[str, list[str]]:
         rows, _ = read_rows(request.bytes())

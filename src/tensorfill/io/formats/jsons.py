@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import IO, Any
 
 from tensorfill.io.formats.base import FORMATS, FileError, Loaded, Request
 from tensorfill.io.formats.cells import to_text
-from tensorfill.io.formats.tables import Cells, Sheet, Table, read_cells
+from tensorfill.io.formats.tables import Cells, Sheet, Table
 
 
 @FORMATS.register("json")
@@ -29,10 +28,6 @@ class JSON(Table):
     def open(self, request: Request) -> tuple[Any, dict[str, Any]]:
         found = _parse(request.bytes())
         return _rows(found), {"records": isinstance(found, list)}
-
-    def read(self, request: Request) -> Loaded:
-        rows, extra = self.open(request)
-        return replace(read_cells(rows, request, extra), format="json")
 
     def send(self, sink: IO[bytes], sheet: Sheet, like: Loaded) -> None:
         rows = sheet.values()

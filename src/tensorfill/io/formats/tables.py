@@ -106,6 +106,11 @@ class Table(Format):
         """(all rows, header first, or an Arrow table; what is needed to write the file in the same way)."""
         raise NotImplementedError
 
+    def read(self, request: Request) -> Loaded:
+        rows, extra = self.open(request)
+        delimiter = extra["style"]["delimiter"] if self.cells == "text" else ""
+        return replace(read_cells(rows, request, extra, delimiter=delimiter), format=self.name)
+
     def send(self, sink: IO[bytes], sheet: Any, like: Loaded) -> None:
         """Write a sheet."""
         raise NotImplementedError

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import IO, Any
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.arrays import choose_variable
 from tensorfill.io.formats.base import FORMATS, FileError, Loaded, Request
-from tensorfill.io.formats.tables import Cells, Sheet, Table, read_cells
+from tensorfill.io.formats.tables import Cells, Sheet, Table
 from tensorfill.io.optional import attempt_import
 
 CELL = 50  # bytes of memory for each byte of a sheet, unpacked: a cell is an object of several hundred bytes
@@ -35,10 +34,6 @@ class XLSX(Table):
     def open(self, request: Request) -> tuple[Any, dict[str, Any]]:
         extra = read_sheet(request.bytes(), request.variable)
         return extra["cells"], extra
-
-    def read(self, request: Request) -> Loaded:
-        rows, extra = self.open(request)
-        return replace(read_cells(rows, request, extra), format="xlsx")
 
     def send(self, sink: IO[bytes], sheet: Sheet, like: Loaded) -> None:
         write_sheet(sink, sheet.values(), like.extra if like.format == "xlsx" else {})
