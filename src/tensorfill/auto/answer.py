@@ -200,7 +200,7 @@ def leaderboard(contest: Contest, decision: Decision | None) -> Leaderboard:
         note = trial.note
         if note and k < len(ran[0].predictions):  # its error is of fewer entries: what the first has there
             same = np.sqrt(_squares(contest, ran[0].predictions[:k])[chose].mean())
-            note = f"{note}; the leader had {same:.3g} on the same entries"
+            note = f"{note}; leader {same:.3g}"
         rows.append(LeaderboardRow(trial.method.label, error, chance, trial.seconds, weight, note, trial.family))
     for trial in (e for e in contest.trials if not e.parts):
         rows.append(LeaderboardRow(trial.method.label, nan, nan, trial.seconds, 0.0, trial.note, trial.family))

@@ -211,7 +211,7 @@ def _other_folds(contest: Contest) -> None:
         elif id(trial) in chosen:
             contest.put(trial, contest.enter(trial, len(contest.folds)))
         else:
-            contest.put(trial, replace(trial, note="dropped: no weight in the ensemble"))
+            contest.put(trial, replace(trial, note="dropped early"))
     if not any(contest.whole(e) for e in contest.trials):
         contest.narrow()
 

@@ -114,7 +114,7 @@ def _header(done: Completion, name: str, truth: Array | None, notes: Sequence[st
     if truth is not None:
         what, number = summary.error_against(done, truth)
         chips.insert(0, (what, f"{number:.4g}"))
-    if (draws := convergence(done)) is not None:
+    if (draws := convergence(done)) is not None and (done.bars is None or not done.tried):
         chips.append(("R-hat", f"{draws.rhat:.2f}"))
         notes = [*notes, *([draws.doubt] if draws.doubt else [])]
     items = "".join(f"<li>{escape(k)} <b>{escape(v)}</b></li>" for k, v in chips)

@@ -78,7 +78,9 @@ def printed(done: Completion) -> str:
 
 def lines_about(done: Completion, good: str) -> list[tuple[str, str]]:
     """What to say about a run: (word, text), `good` being what is said of how good it is."""
-    draws, ends = convergence(done), None if done.tried else objective(done)  # of one among many trials it says nothing
+    draws, ends = convergence(done), objective(done)
+    if done.tried:  # how the fit of one among many went is of interest where its draws are the intervals
+        draws, ends = None if draws is None or draws.ok or done.bars is not None else draws, None
     lines = [
         ("status", done.status.sentence),
         ("data", size_words(done)),
