@@ -84,25 +84,43 @@ class MatrixHalves(Halves):
         return [G[p] for p in self.wanted]
 
 
-class Loops(Protocol):
-    """Compiled loops over coordinates. `F` is what `stack` made of the parameters, G a gradient in the form of F."""
+class Loops:
+    """Compiled loops over coordinates. `F` is what `stack` makes of the parameters, here all laid end to end in one
+    vector; a gradient G has the form of F. `only`: the one parameter that a gradient is wanted of, None for all.
+    """
 
-    def stack(self, parameters: Sequence[Array]) -> Any: ...
+    def __init__(self, loops: Compiled, shapes: Sequence[tuple[int, int]], ranks: Sequence[int]) -> None:
+        """`shapes`: of the parameters, (rows, columns)."""
+        self.loops, self.shapes, self.ranks = loops, list(shapes), np.array(ranks, dtype=np.int64)
+        self.first = np.concatenate([[0], np.cumsum([a * b for a, b in shapes])]).astype(np.int64)
+
+    def stack(self, parameters: Sequence[Array]) -> Any:
+        return np.concatenate([A.reshape(-1) for A in parameters])
 
     def predict(self, F: Any, indices: Array, x: Array) -> None:
         """Write x (nnz,) at the coordinates (nnz, N)."""
+        self.loops.predict(F, self.first, self.ranks, indices, x)
 
     def zeros(self, F: Any, only: int | None) -> tuple[Any, list[Array]]:
-        """An empty gradient of all parameters, or `only` one; and its parts, each with rows that take terms."""
+        """An empty gradient, and its parts, each with rows that take terms."""
+        G = np.zeros_like(F)
+        return G, self._parts(G) if only is None else [self._parts(G)[only]]
 
     def pullback(self, F: Any, indices: Array, g: Array, G: Any, only: int | None) -> None:
         """Add to G."""
+        self.loops.pullback(F, self.first, self.ranks, indices, g, -1 if only is None else only, G)
 
     def add(self, G: Any, other: Any) -> Any:
         """The sum, in place of the first."""
+        return np.add(G, other, out=G)
 
     def unstack(self, G: Any, only: int | None) -> list[Array]:
         """Gradients of all parameters, or a list of one."""
+        parts = self._parts(G)
+        return parts if only is None else [np.array(parts[only])]
+
+    def _parts(self, G: Array) -> list[Array]:
+        return [part.reshape(shape) for part, shape in zip(np.split(G, self.first[1:-1]), self.shapes, strict=True)]
 
 
 class Contraction(ABC):
@@ -166,35 +184,3 @@ def choose_split(shape: Sequence[int], slab: int = SLAB_ENTRIES, inner: Sequence
         return passes if inner is None else inner[k - 1] * (passes + PRODUCT * rows * cols), cols
 
     return min(range(1, len(shape)), key=work)
-
-
-class FlatLoops:
-    """Loops over parameters laid end to end in one vector."""
-
-    def __init__(self, loops: Compiled, shapes: Sequence[tuple[int, int]], ranks: Sequence[int]) -> None:
-        """`shapes`: of the parameters, (rows, columns)."""
-        self.loops, self.shapes, self.ranks = loops, list(shapes), np.array(ranks, dtype=np.int64)
-        self.first = np.concatenate([[0], np.cumsum([a * b for a, b in shapes])]).astype(np.int64)
-
-    def stack(self, parameters: Sequence[Array]) -> Array:
-        return np.concatenate([A.reshape(-1) for A in parameters])
-
-    def predict(self, F: Array, indices: Array, x: Array) -> None:
-        self.loops.predict(F, self.first, self.ranks, indices, x)
-
-    def zeros(self, F: Array, only: int | None) -> tuple[Array, list[Array]]:
-        G = np.zeros_like(F)
-        return G, self._parts(G) if only is None else [self._parts(G)[only]]
-
-    def pullback(self, F: Array, indices: Array, g: Array, G: Array, only: int | None) -> None:
-        self.loops.pullback(F, self.first, self.ranks, indices, g, -1 if only is None else only, G)
-
-    def add(self, G: Array, other: Array) -> Array:
-        return np.add(G, other, out=G)
-
-    def unstack(self, G: Array, only: int | None) -> list[Array]:
-        parts = self._parts(G)
-        return parts if only is None else [np.array(parts[only])]
-
-    def _parts(self, G: Array) -> list[Array]:
-        return [part.reshape(shape) for part, shape in zip(np.split(G, self.first[1:-1]), self.shapes, strict=True)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tensorfill.kernels import loops
-from tensorfill.kernels.contraction import Contraction, Cut, MatrixHalves, check_matrices, choose_split
+from tensorfill.kernels.contraction import Contraction, Cut, Loops, MatrixHalves, check_matrices, choose_split
 from tensorfill.typing import Array
 
 
@@ -51,34 +51,31 @@ class CPHalves(MatrixHalves):
         return KhatriRao([A[rows] for A, rows in zip(self.parameters, cut, strict=False)])
 
 
-class CPLoops:
-    """All factors stacked in one array F (I_1 + ... + I_N, R); `first[n]` is where mode n begins."""
+class CPLoops(Loops):
+    """All factors stacked in one array F (I_1 + ... + I_N, R); `first[n]` is where mode n begins. The gradient of one
+    factor has its rows alone.
+    """
 
     def __init__(self, shape: Sequence[int]) -> None:
         self.shape = tuple(shape)
         self.first = np.concatenate([[0], np.cumsum(self.shape)]).astype(np.int64)
 
-    def stack(self, factors: Sequence[Array]) -> Array:
-        return np.concatenate(factors)
+    def stack(self, parameters: Sequence[Array]) -> Array:
+        return np.concatenate(parameters)
 
     def predict(self, F: Array, indices: Array, x: Array) -> None:
         loops.cp.predict(F, self.first, indices, x)
 
     def zeros(self, F: Array, only: int | None) -> tuple[Array, list[Array]]:
-        if only is not None:
-            G = np.zeros((self.shape[only], F.shape[1]), dtype=F.dtype)
-            return G, [G]
-        G = np.zeros_like(F)
-        return G, np.split(G, self.first[1:-1])
+        rows = len(F) if only is None else self.shape[only]
+        G = np.zeros((rows, F.shape[1]), dtype=F.dtype)
+        return G, self.unstack(G, only)
 
     def pullback(self, F: Array, indices: Array, g: Array, G: Array, only: int | None) -> None:
         if only is None:
             loops.cp.pullback(F, self.first, indices, g, G)
         else:
             loops.cp.pullback_mode(F, self.first, indices, g, only, G)
-
-    def add(self, G: Array, other: Array) -> Array:
-        return np.add(G, other, out=G)
 
     def unstack(self, G: Array, only: int | None) -> list[Array]:
         return np.split(G, self.first[1:-1]) if only is None else [G]

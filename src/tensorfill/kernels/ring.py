@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.contraction import Cut, FixedContraction, FlatLoops, MatrixHalves, choose_split
+from tensorfill.kernels.contraction import Cut, FixedContraction, Loops, MatrixHalves, choose_split
 
 
 class Run:
@@ -66,7 +66,7 @@ class RingContraction(FixedContraction):
     def __init__(self, shape: Sequence[int], ranks: Sequence[int]) -> None:
         self.shape, self.ranks = tuple(shape), tuple(ranks)
         self.shapes = [(length, ranks[n] * ranks[n + 1]) for n, length in enumerate(shape)]
-        self.loops = FlatLoops(loops.ring, self.shapes, ranks)
+        self.loops = Loops(loops.ring, self.shapes, ranks)
         self._inner = [ranks[0] * r for r in ranks[1:-1]]
         self.split = choose_split(shape, inner=self._inner)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.contraction import Cut, FixedContraction, Halves
+from tensorfill.kernels.contraction import Cut, FixedContraction, Halves, Loops
 
 FIBRE_ENTRIES = 2**19  # entries of tubes held at a time by the sampled layout
 
@@ -91,11 +91,11 @@ class TubalHalves(Halves):
         return [np.ascontiguousarray(G[p]).reshape(len(G[p]), -1) for p in self.wanted]
 
 
-class TubalLoops:
+class TubalLoops(Loops):
     """Whole tubes, but only those with an observation: their spectra by compiled loops, then a Fourier transform."""
 
-    def __init__(self, shape: Sequence[int], tube: Tube, rank: int) -> None:
-        self.shape, self.tube, self.rank = tuple(shape), tube, rank
+    def __init__(self, tube: Tube, rank: int) -> None:
+        self.tube, self.rank = tube, rank
 
     def stack(self, parameters: Sequence[Array]) -> list[Array]:
         wide = [P.reshape(len(P), self.rank, self.tube.entries) for P in parameters]
@@ -150,7 +150,7 @@ class TubalContraction(FixedContraction):
         self.shape, self.rank = tuple(shape), rank
         self.tube = Tube(shape[2:])
         self.shapes = [(length, rank * self.tube.entries) for length in shape[:2]]
-        self.loops = TubalLoops(shape, self.tube, rank)
+        self.loops = TubalLoops(self.tube, rank)
 
     def inner(self, parameters: Sequence[Array]) -> int:
         return self.rank

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.contraction import PRODUCT, SLAB_ENTRIES, Cut, FixedContraction, FlatLoops, Halves
+from tensorfill.kernels.contraction import PRODUCT, SLAB_ENTRIES, Cut, FixedContraction, Halves, Loops
 
 THIN = 8  # a matrix product with a side shorter than this takes as long as one with this
 
@@ -124,7 +124,7 @@ class TuckerContraction(FixedContraction):
     def __init__(self, shape: Sequence[int], ranks: Sequence[int]) -> None:
         self.shape, self.ranks = tuple(shape), tuple(ranks)
         self.shapes = [*zip(shape, ranks, strict=True), (ranks[0], prod(ranks[1:]))]
-        self.loops = FlatLoops(loops.tucker, self.shapes, ranks)
+        self.loops = Loops(loops.tucker, self.shapes, ranks)
         self.split = _choose_split(self.shape, self.ranks)
         self._inner = ranks[0] if self.split == 1 else ranks[-1]
 
