@@ -195,15 +195,11 @@ def in_unit(block: Block, shift: float, spread: float, dtype: Any) -> Array:
     return ((block.values.astype(np.float64, copy=False) - shift) / spread).astype(dtype, copy=False)
 
 
-def add(total: Any, part: Any) -> Any:
-    """The sum of two partial results: numbers, arrays (in place of the first), lists of them, or None."""
-    if total is None or part is None:
-        return part if total is None else total
-    if isinstance(total, list | tuple):
-        return [add(a, b) for a, b in zip(total, part, strict=True)]
-    if isinstance(total, np.ndarray) and total.flags.writeable:
-        return np.add(total, part, out=total)
-    return total + part
+def add(a: Any, b: Any) -> Any:
+    """The sum of two partial results (numbers, arrays, lists of them, or None) in new memory: those of tasks stay."""
+    if a is None or b is None:
+        return b if a is None else a
+    return [add(x, y) for x, y in zip(a, b, strict=True)] if isinstance(a, list | tuple) else a + b
 
 
 def cut_rows(counts: Array, size: int) -> list[int]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from operator import getitem
 from typing import Any
 
-from tensorfill.blocks.base import Work
+from tensorfill.blocks.base import Work, add
 from tensorfill.blocks.disk import DiskPartitions
 
 ATTEMPTS = 5  # at an evaluation, as long as there is a scheduler
@@ -73,7 +73,7 @@ class ClusterPartitions(DiskPartitions):
         sums, parts = ([submit(home, getitem, pair, k) for pair, home in zip(done, homes, strict=True)] for k in (0, 1))
         while len(sums) > 1:  # in pairs, always the same ones: the same rounding every time
             neighbours = zip(sums[::2], sums[1::2], homes[::2], strict=False)
-            pairs = [submit(home, add_results, a, b) for a, b, home in neighbours]
+            pairs = [submit(home, add, a, b) for a, b, home in neighbours]
             sums, homes = pairs + ([sums[-1]] if len(sums) % 2 else []), homes[::2]
         total, *own_parts = collect(client, [sums[0], *parts], direct=self.direct)
         return total, own_parts
@@ -129,15 +129,6 @@ class ClusterPartitions(DiskPartitions):
     def close(self) -> None:
         self.there.clear()
         super().close()
-
-
-def add_results(a: Any, b: Any) -> Any:
-    """The sum of two partial results, in new memory: those of tasks must not change."""
-    if a is None or b is None:
-        return b if a is None else a
-    if isinstance(a, list | tuple):
-        return [add_results(x, y) for x, y in zip(a, b, strict=True)]
-    return a + b
 
 
 def block_size(client: Any, count: int, most: int) -> int:
