@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -85,7 +86,12 @@ class Runs:
                 look()
             except Exception as error:
                 raise Wrong(f"{out} is torn: {error}") from error
-        elif in_child(look, said):
+
+        def look_here() -> None:
+            sys.executable = ""  # our own file: it is read here, not in a further process
+            look()
+
+        if out.endswith(".zarr") and in_child(look_here, said):
             raise Wrong(f"{out} is torn: {said.read_text(errors='replace').strip()[-150:]}")
         return np.load(copy).ravel()
 
