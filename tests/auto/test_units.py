@@ -35,7 +35,7 @@ def test_columns_with_units_of_their_own():
     assert rms(off) < 0.7 * Z[~known].std()
     by_hand = tfl.complete(np.where(known, Z, np.nan), prior="normal")
     assert rms(off) < 1.2 * rms((by_hand.estimate - Z)[~known])
-    assert "SD (standard deviations along mode1)" in done.quality
+    assert "SD (standard deviation of each mode1)" in done.quality
     assert rms(off) / 2 < done.error < 2 * rms(off)  # in the units in which it is said
     assert np.array_equal(done.completed[known], X[known])
 

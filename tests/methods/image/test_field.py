@@ -152,47 +152,33 @@ def photograph(side=80):
     return np.asarray(Image.fromarray(samples.photograph()).resize((side, side))).astype(float)
 
 
-@pytest.mark.parametrize("colours", ["at random", "one per pixel"])
-def test_a_rough_start_takes_no_fit_and_serves_as_well(colours, monkeypatch):
-    T, M = photograph(), holes((80, 80, 3))
-    if colours == "one per pixel":  # regular gaps, as behind the filter of a camera
-        M[:] = False
-        M[::2, ::2, 0] = M[::2, 1::2, 1] = M[1::2, ::2, 1] = M[1::2, 1::2, 2] = True
+def test_a_start_is_brought_to_what_is_observed():
+    """Regular gaps, as behind the filter of a camera, lie alike in all patches of a group: what a fit missed would stay."""
+    T = photograph()
+    M = np.zeros(T.shape, dtype=bool)
+    M[::2, ::2, 0] = M[::2, 1::2, 1] = M[1::2, ::2, 1] = M[1::2, 1::2, 2] = True
     obs = Observations.from_dense(T, mask=M)
-    fitted = complete_field(obs, recipe_of(obs, rank=None, passes=8), Run(seed=0), "auto").estimate
-    monkeypatch.setattr(engine, "fit_field", None)
-    rough = complete_field(obs, replace(recipe_of(obs, passes=8), rough=True), Run(seed=0), "auto")
-    assert psnr(rough.estimate, T, M) > psnr(fitted, T, M) - 0.1
-    assert len(rough.history) == 1 + 8
+    recipe = recipe_of(obs, rank=None, passes=8)
+    plain, exact = (complete_field(obs, replace(recipe, exact=e), Run(seed=0), "auto").estimate for e in (False, True))
+    assert psnr(exact, T, M) > psnr(plain, T, M) + 0.5
 
 
 def test_with_few_entries_a_picture_of_half_the_size_comes_first(monkeypatch):
     T = samples.photograph()[:120, 150:270].astype(float)
     M = holes(T.shape, 0.96)
     obs = Observations.from_dense(T, mask=M)
-    recipe = replace(recipe_of(obs, passes=8), rough=True)
+    recipe = replace(recipe_of(obs, passes=8), exact=True)
     shapes, refine = [], engine.refine
     monkeypatch.setattr(engine, "refine", lambda d, *a, **k: shapes.append(d.full.shape) or refine(d, *a, **k))
     halves = complete_field(obs, recipe, Run(seed=0), "auto").estimate
     assert shapes == [(60, 60, 3), (120, 120, 3)]
     monkeypatch.setattr(engine, "FEW", 0.0)
     at_once = complete_field(obs, recipe, Run(seed=0), "auto").estimate
-    assert psnr(halves, T, M) > psnr(at_once, T, M) + 0.4
+    assert psnr(halves, T, M) > psnr(at_once, T, M) + 0.2
     monkeypatch.setattr(engine, "FEW", 0.08)
     cut = complete_field(obs, recipe, Run(seed=0, callback=lambda state, history: True), "auto")
     assert cut.status is Status.CALLBACK
     assert cut.full.shape == T.shape
-
-
-def test_settings_of_a_fit_are_those_of_the_start():
-    y, x = np.mgrid[0:24, 0:26]
-    T = np.rint(120 + 60 * np.sin(x / 4) * np.cos(y / 5)).astype(np.uint8)
-    facts = compute_facts(tfl.observe(T, mask=holes(T.shape, 0.3)))
-    assert facts.picture
-    assert Field().whole(facts).rough
-    for given in ({"rank": 5}, {"tv": 0.0}, {"ridge": 1.0}, {"smooth": {0: 1.0, 1: 1.0}}, {"solver": "lbfgsb"}):
-        assert not Field(**given).whole(facts).rough
-    assert not Field().whole(facts, noise=3.0).rough
 
 
 def test_every_pass_sees_all_entries(picture, monkeypatch):

@@ -65,6 +65,9 @@ def _packable(array: Array, encoding: dict[str, Any]) -> Array:
     return (packed * scale + offset).astype(array.dtype)
 
 
+IN_MEMORY = (2025, 10)  # the xarray that can write NetCDF 4 there
+
+
 class Labelled(Format):
     """Files that xarray reads and writes."""
 
@@ -141,8 +144,12 @@ class NetCDF(Labelled):
             wider = {"u1": np.int16, "u2": np.int32, "u4": np.float64}
             kinds = {name: wider.get(v.dtype.str[1:]) for name, v in dataset.data_vars.items()}
             dataset = dataset.assign({name: dataset[name].astype(kind) for name, kind in kinds.items() if kind})
+        xr = attempt_import("xarray", "writing NetCDF", "xarray")
         try:
-            dataset.to_netcdf(path, engine=engine)
+            if engine == "scipy" or tuple(map(int, xr.__version__.split(".")[:2])) >= IN_MEMORY:
+                path.write_bytes(dataset.to_netcdf(engine=engine))  # HDF5 itself crashes where the disk is full
+            else:
+                dataset.to_netcdf(path, engine=engine)
         except (ValueError, TypeError) as error:
             version = 3 if engine == "scipy" else 4
             msg = f"NetCDF {version} cannot hold these values ({error}); write .zarr or .npy instead."

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tensorfill.methods.image.pyramid import doubled, halved
 from tensorfill.methods.image.windows import each
 from tensorfill.solvers.base import check_time
 
@@ -96,7 +97,8 @@ def _window(T: Array, known: Mask, how: str) -> Array:
     depth = distance_transform_edt(~known)
     solved, trust = ~known, 0.0
     if depth.max() > DEEPEST:
-        X = np.where(known[..., None], X, _doubled(continued(*_halved(X, known), how), known.shape))
+        half, seen = halved(X, np.broadcast_to(known[..., None], X.shape))
+        X = np.where(known[..., None], X, doubled(continued(half, seen[..., 0], how), X.shape))
         solved, trust = ~known & (depth <= RIM), OWN
     for _ in range(ROUNDS if how == "edges" else 1):
         X = _minimiser(_form(how, X, known, trust, solved), X, solved)
@@ -209,22 +211,3 @@ def _reached(free: Mask) -> Mask:
     out[:, 1:] |= free[:, :-1]
     out[:, :-1] |= free[:, 1:]
     return out
-
-
-def _halved(X: Array, known: Mask) -> tuple[Array, Mask]:
-    """Means of what is known of 2 x 2 pixels, and where half of them are."""
-    H, W = known.shape
-    odd = ((0, H % 2), (0, W % 2))
-    weight = np.pad(known.astype(float), odd)
-    values = np.pad(X, (*odd, (0, 0))) * weight[..., None]
-    count = weight.reshape(-(-H // 2), 2, -1, 2).sum(axis=(1, 3))
-    total = values.reshape(*count.shape[:1], 2, count.shape[1], 2, -1).sum(axis=(1, 3))
-    return total / np.maximum(count, 1)[..., None], count >= 2
-
-
-def _doubled(X: Array, shape: tuple[int, ...]) -> Array:
-    """Twice as many pixels, on lines between the old ones: (*shape, C)."""
-    from scipy.ndimage import map_coordinates
-
-    at = np.meshgrid(*((np.arange(n) + 0.5) / 2 - 0.5 for n in shape), indexing="ij")
-    return np.stack([map_coordinates(x, at, order=1, mode="nearest") for x in np.moveaxis(X, -1, 0)], axis=-1)

@@ -51,7 +51,7 @@ class Field(Method):
     noise : standard deviation of the noise; None: as the data have it
     steps : share of the usual schedule
     frames : the mode that is time, of a video
-    rough : do the passes start from a rough fill, and not from a fit?
+    exact : are the numbers pixels without noise, which a start of the passes is brought to?
     as_given : fit the numbers as they are, not centred
     """
 
@@ -76,7 +76,7 @@ class Field(Method):
     noise: float | None = None
     steps: float = 1.0
     frames: int | None = None
-    rough: bool = False
+    exact: bool = False
     as_given: bool = False
 
     def __post_init__(self) -> None:
@@ -107,9 +107,8 @@ class Field(Method):
         passes = PASSES[self.effort] if self.passes is None else self.passes
         modes, frames = self.field_modes(facts), time_mode(facts)
         frames = None if frames in modes[:2] else frames
-        fitted = (self.rank, self.smooth, self.ridge, self.tv, self.solver)  # settings that only a fit has
-        rough = facts.picture and passes > 0 and noise == 0 and all(setting is None for setting in fitted)
-        return replace(self, modes=modes, passes=passes, noise=noise, frames=frames, rough=rough)
+        exact = facts.picture and noise == 0
+        return replace(self, modes=modes, passes=passes, noise=noise, frames=frames, exact=exact)
 
     def variants(self, facts: Facts) -> Variants:
         weighed = self.smooth is not None or self.tv is not None  # weights that were given are not up for choice
@@ -140,14 +139,14 @@ class Field(Method):
     def cost(self, facts: Facts) -> float:
         rank = self.rank or min(300, 2 * max(facts.shape))
         passes = PASSES[self.effort] if self.passes is None else self.passes
-        steps = 0 if self.rough else START_EVALUATIONS if passes and not self.noise else EVALUATIONS
+        steps = START_EVALUATIONS if passes and not self.noise else EVALUATIONS
         if passes and large(facts):
             return 20.0 + passes * 5e-6 * facts.size
         return self.steps * steps * (1e-3 + 1.3e-10 * facts.size * rank) + passes * 5e-6 * facts.size
 
     def shorter(self, facts: Facts, seconds: float) -> Method:
-        if self.rough:
-            return replace(self, passes=PASSES["quick"])
+        if self.exact and self.passes:
+            return replace(self, passes=min(self.passes, PASSES["quick"]))
         if is_clean(facts) or large(facts):  # it has no rival of its own kind, and passes would only make it better
             return replace(self, passes=0, steps=0.25)
         return replace(self, steps=0.5)  # enough to tell which weights are better
@@ -170,7 +169,7 @@ class Field(Method):
             strength=self.strength,
             noise=self.noise or 0.0,
         )
-        recipe, solver = replace(recipe, frames=self.frames, rough=self.rough), recipe.solver
+        recipe, solver = replace(recipe, frames=self.frames, exact=self.exact), recipe.solver
         if self.steps < 1 and isinstance(solver, Adam) and solver.steps is not None:
             return replace(recipe, solver=replace(solver, steps=max(int(self.steps * solver.steps), 1)))
         return recipe

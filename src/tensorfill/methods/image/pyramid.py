@@ -45,8 +45,8 @@ def halved(T: Array, mask: Mask, modes: tuple[int, int] = (0, 1)) -> tuple[Array
 
 def doubled(X: Array, shape: tuple[int, ...], modes: tuple[int, int] = (0, 1)) -> Array:
     """A picture of half the size as one of this shape, on lines between its pixels."""
-    to = np.empty(shape, dtype=bool)
-    return np.moveaxis(_doubled(np.moveaxis(X, modes, LAST), np.moveaxis(to, modes, LAST).shape), LAST, modes)
+    sides = (shape[modes[0]], shape[modes[1]])
+    return np.moveaxis(_doubled(np.moveaxis(X, modes, LAST), sides), LAST, modes)
 
 
 def _halved(mean: Array, weight: Array) -> tuple[Array, Array]:
@@ -62,7 +62,7 @@ def _sums(A: Array) -> Array:
 
 
 def _doubled(X: Array, shape: tuple[int, ...]) -> Array:
-    """Twice as many pixels along the last two modes, on lines between the old ones: `shape`."""
+    """Twice as many pixels along the last two modes, on lines between the old ones: these are of `shape` then."""
     for n in LAST:
         A = np.moveaxis(X, n, 0)
         out = np.empty((2 * len(A), *A.shape[1:]))

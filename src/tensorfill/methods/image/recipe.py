@@ -58,7 +58,7 @@ class FieldRecipe:
     passes: int
     noise: float = 0.0  # standard deviation of the data, for self-similarity; 0: they are exact
     frames: int | None = None  # the mode that is time, of a video
-    rough: bool = False  # do the passes start from a rough fill, and not from a fit?
+    exact: bool = False  # pixels without noise, which a start of the passes is brought to?
     given: frozenset[str] = frozenset()  # what the user gave, of rank and tv
 
 
