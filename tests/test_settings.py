@@ -110,7 +110,7 @@ def test_a_memory_beyond_all_measure_is_refused():
             lambda: tfl.METHODS["fbcp-mp"](mixing=1e308),
             r"mixing of method 'fbcp-mp' must be at most 1e\+06; got",
         ),
-        (lambda: tfl.METHODS["bayes"](pairs=2**70), "pairs must be at most 10,000; got 118"),
+        (lambda: tfl.METHODS["bayes"](rank=2**70), "rank must be at most 10,000; got 118"),
         (lambda: tfl.METHODS["bayes"](draws=10**9), "draws must be at most 10,000,000; got 1000000000"),
     ],
 )

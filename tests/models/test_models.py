@@ -234,11 +234,11 @@ def test_every_start_is_near_the_data(name, init):
 
 @every_model
 def test_means_start_at_the_means(name):
-    """Where the rank allows: the sum of main effects for reals, their product for counts."""
+    """Of CP the sum of main effects for reals; of every model their product for counts."""
     rng = np.random.default_rng(0)
     a, b, c = (rng.normal(size=n) for n in (6, 5, 4))
     T = 3 + a[:, None, None] + b[:, None] + c
-    for data, prior in ((T, "normal"), (np.exp(0.2 * T), "poisson")):
+    for data, prior in [(T, "normal")] * (name == "cp") + [(np.exp(0.2 * T), "poisson")]:
         rank = MODELS[name].check_rank(T.shape, 3)
         problem = tfl.Problem(tfl.Observations.from_dense(data), rank=rank, model=name, prior=prior, quiet=True)
         start = tfl.initial_factors(problem, "means", rng, noise=0.0)

@@ -1,8 +1,8 @@
 """Inter-element priors: how the entries of a factor matrix hang together, mode by mode.
 
 Design: each is a frozen dataclass on one factor A of shape (I_n, R), acting along the rows i (columns r are
-independent). `value(A)` always; then either `grad(A)` (smooth), or `prox(A, step)` (non-smooth, constraint), or both,
-and for quadratic ones `matrix(n)`, the symmetric sparse Q with value = 1/2 trace(A' Q A).
+independent). `value(A)` always; then `grad(A)` (smooth) or `prox(A, step)` (non-smooth, constraint), and for quadratic
+ones `matrix(n)`, the symmetric sparse Q with value = 1/2 trace(A' Q A).
 `2.0 * p` scales, `p + q` adds: quadratics add their matrices, smooth + non-smooth splits into grad and prox, two
 non-smooth ones are refused with a sentence (the prox of a sum is not the sum of proxes) save for those that compose.
 """
@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tensorfill.interelement.proxes import chain_proxes, solve_shifted
 from tensorfill.registry import Registry
 from tensorfill.typing import Array
 
@@ -92,11 +92,6 @@ class InterElementPrior:
     def only_bounds(self) -> bool:
         """Does it nothing but keep every entry of A within `bounds`?"""
         return False
-
-    @property
-    def shrinkage(self) -> float | None:
-        """Rho, if this is rho/2 |A|^2 and its prox the division by 1 + step rho; else None."""
-        return None
 
     def merge_with(self, other: Any) -> InterElementPrior:
         """Their sum as one prior of the same kind, for kinds with a `prox_order`."""
@@ -197,9 +192,8 @@ class Scaled(InterElementPrior):
 class Sum(InterElementPrior):
     """Several priors on one factor.
 
-    Smooth terms act through `smooth.grad`, the others through `nonsmooth.prox`. The sum itself has a gradient if every
-    term has one, a matrix if every term has one, and a prox if all terms are quadratic, or all non-smooth ones compose
-    and the smooth ones are ridges.
+    Smooth terms act through `smooth.grad`, the others through `nonsmooth.prox`. The sum itself has a gradient or a
+    matrix if every term has one, and a prox if no term is smooth.
     """
 
     name = "sum"
@@ -227,14 +221,7 @@ class Sum(InterElementPrior):
         return [term for term in self.terms if not term.has("grad")]
 
     def has(self, what: str) -> bool:
-        if what == "prox":
-            smooth, nonsmooth = self._smooth_terms, self._nonsmooth_terms
-            if not nonsmooth:
-                return self.has("matrix")
-            return all(t.shrinkage is not None for t in smooth) and all(t.has("prox") for t in nonsmooth)
-        if what in ("grad", "matrix"):
-            return all(term.has(what) for term in self.terms)
-        return super().has(what)
+        return all(term.has(what) for term in self.terms) and (what != "prox" or not self._smooth_terms)
 
     def value(self, A: Array) -> float:
         return sum(term.value(A) for term in self.terms)
@@ -246,20 +233,10 @@ class Sum(InterElementPrior):
         return G
 
     def prox(self, A: Array, step: float) -> Array:
-        """One linear solve for quadratics; the proxes of `chain_proxes` one after the other for non-smooth terms."""
-        if not self.has("prox"):
-            names = " + ".join(type(term).__name__ for term in self.terms)
-            msg = f"{names} has no prox in one step. Use its parts: smooth.grad and nonsmooth.prox."
-            raise TypeError(msg)
-        nonsmooth = self._nonsmooth_terms
-        if not nonsmooth:
-            return solve_shifted(self, A, step)
-        # rho/2 |Z|^2 + |Z - A|^2 / (2 step) is a parabola around A / (1 + step rho), with step / (1 + step rho)
-        shrink = 1.0 / (1.0 + float(step) * sum(term.shrinkage or 0.0 for term in self._smooth_terms))
-        Z = A * shrink
-        for term in chain_proxes(nonsmooth):
-            Z = term.prox(Z, float(step) * shrink)
-        return Z
+        """The proxes of `chain_proxes`, one after the other."""
+        for term in chain_proxes(self.terms):
+            A = term.prox(A, step)
+        return A
 
     def matrix(self, n: int) -> Any:
         Q = self.terms[0].matrix(n)
@@ -294,6 +271,25 @@ class Sum(InterElementPrior):
 def _sum_of(terms: list[InterElementPrior]) -> InterElementPrior | None:
     """Nothing, the one term, or the sum."""
     return Sum(tuple(terms)) if len(terms) > 1 else next(iter(terms), None)
+
+
+def chain_proxes(terms: Sequence[InterElementPrior]) -> list[InterElementPrior]:
+    """Return non-smooth terms as priors whose proxes, one after the other, are the prox of their sum; or a sentence.
+
+    Terms of one kind merge, and the kinds follow in their `prox_order`: total variation, L1, then the interval.
+    """
+    if len(terms) == 1:
+        return list(terms)
+    strange = [term for term in terms if term.prox_order is None]
+    if strange:
+        others = " and ".join(type(term).__name__ for term in terms if term is not strange[0])
+        msg = (
+            f"{type(strange[0]).__name__} cannot be added to {others}: the prox of a sum is not made of the proxes, "
+            f"save for TotalVariation, L1, NonNegative and Box. Put one of them on another mode, or use a smooth prior."
+        )
+        raise ValueError(msg)
+    orders = sorted({term.prox_order for term in terms if term.prox_order is not None})
+    return [reduce(lambda a, b: a.merge_with(b), (t for t in terms if t.prox_order == k)) for k in orders]
 
 
 def interelement_from_settings(settings: Mapping[str, Any]) -> InterElementPrior:

@@ -1,19 +1,19 @@
 """Quadratic inter-element priors: value = 1/2 tr(A' Q A) with a symmetric, positive semi-definite, sparse Q.
 
-Design: a new one needs `matrix(n)` only; value, grad and prox follow from it. The built-in ones override what they can
-do faster.
+Design: a new one needs `matrix(n)` only; value and grad follow from it. The built-in ones override what they can do
+faster.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tensorfill.interelement.base import INTERELEMENT, Array, InterElementPrior, Weighted
-from tensorfill.interelement.proxes import matrix_of, solve_shifted
 from tensorfill.registry import check_setting
 
 
@@ -31,21 +31,23 @@ class Quadratic(Weighted):
 
     def grad(self, A: Array) -> Array:
         """Its derivative in A, (I, R)."""
-        return matrix_of(self, A.shape[0], A.dtype.str) @ A
+        try:
+            Q = _matrix(self, len(A), A.dtype.str)
+        except TypeError:  # a user's prior that cannot be hashed: no cache knows it
+            Q = _matrix.__wrapped__(self, len(A), A.dtype.str)
+        return Q @ A
 
-    def prox(self, A: Array, step: float) -> Array:
-        """The minimiser of step times the penalty plus half the squared distance to A."""
-        return solve_shifted(self, A, step)
+
+@lru_cache(maxsize=16)
+def _matrix(prior: Quadratic, n: int, dtype: str) -> Any:
+    """The matrix of a prior, which never changes, for n rows."""
+    return prior.matrix(n).tocsr().astype(np.dtype(dtype))
 
 
 @INTERELEMENT.register("ridge")
 @dataclass(frozen=True)
 class Ridge(Quadratic):
     """rho/2 |A|^2: keeps a factor small, and the problem well-posed."""
-
-    @property
-    def shrinkage(self) -> float:
-        return self.rho
 
     def matrix(self, n: int) -> Any:
         """The matrix of the quadratic form."""
@@ -59,10 +61,6 @@ class Ridge(Quadratic):
     def grad(self, A: Array) -> Array:
         """Its derivative in A, (I, R)."""
         return self.rho * A
-
-    def prox(self, A: Array, step: float) -> Array:
-        """The minimiser of step times the penalty plus half the squared distance to A."""
-        return A * (1.0 / (1.0 + float(step) * self.rho))
 
 
 @INTERELEMENT.register("quadratic-variation")
@@ -104,21 +102,18 @@ class QuadraticVariation(Quadratic):
 
     def grad(self, A: Array) -> Array:
         """S, end rows included, Eq. 18 (scalc): rho D'D A."""
-        return self._pull_back(self._differences(A), len(A))
+        D = self._differences(A)  # an array of our own
+        if not len(D):  # too few rows for a single difference
+            return np.zeros_like(A)
+        D *= self.rho
+        for _ in range(self.order):
+            D = _difference_adjoint(D, self.periodic)
+        return D
 
     def _differences(self, A: Array) -> Array:
         for _ in range(self.order):
             A = _difference(A, self.periodic)
         return A
-
-    def _pull_back(self, D: Array, n: int) -> Array:
-        """Rho times the adjoint of `_differences`, (n, R); D, our own array, is spent."""
-        if not len(D):  # too few rows for a single difference
-            return np.zeros((n, *D.shape[1:]), dtype=D.dtype)
-        D *= self.rho
-        for _ in range(self.order):
-            D = _difference_adjoint(D, self.periodic)
-        return D
 
 
 def _difference(A: Array, periodic: bool) -> Array:

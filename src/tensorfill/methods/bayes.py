@@ -66,7 +66,7 @@ class Bayes(Method):
     draws, burn : steps sampled, and steps thrown away before; both shared out among the chains of one transform
     chains : independent runs, one after the other, fewer where steps are few; their average is better than one long
         run's
-    effects, pairs : main effects, and how many columns for each pair of modes, constant along the others
+    effects : has the model main effects?
     keep : at most this many draws are kept, spread evenly
     threads : None: as many as Numba may use. The answer does not depend on it
     noise : mode (or name) whose slices have noise of a size of their own, which is learned; None: all alike
@@ -96,14 +96,13 @@ class Bayes(Method):
     burn: int = 80
     keep: int = 60
     effects: bool = True
-    pairs: int = 0
     chains: int = 4
     threads: int | None = None
     noise: int | str | None = None
     as_given: bool = False
 
     def __post_init__(self) -> None:
-        check_whole(self, 0, "pairs", "rank", most=MOST_COMPONENTS)
+        check_whole(self, 0, "rank", most=MOST_COMPONENTS)
         check_whole(self, 0, "burn", most=MOST_STEPS)
         check_whole(self, 1, "draws", "keep", "chains", most=MOST_STEPS)
         if self.rank == 0 and not self.effects:
@@ -167,7 +166,6 @@ class Bayes(Method):
             keep=max(1, min(self.keep, KEEP_LIMIT // max(width, 1))),
             effects=self.effects,
             means=kinds[0][0].linear,
-            pairs=self.pairs,
             chains=chains * len(kinds),
             views=tuple(partial(e.mean, parameter=0.0) for e, _, _ in kinds) if len(kinds) > 1 else (),
             rings=self.rings(obs) & smooth,

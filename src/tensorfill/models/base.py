@@ -98,15 +98,6 @@ class Model(ABC):
     def put_product(cls, shape: Sequence[int], rank: Any, parameters: list[Array], lines: Sequence[Array]) -> None:
         """Make the first component, in place, the outer product of `lines` [(I_n,)]."""
 
-    @classmethod
-    def put_sum(
-        cls, shape: Sequence[int], rank: Any, parameters: list[Array], lines: Sequence[Array], unit: float
-    ) -> bool:
-        """Make the first components, in place, the sum of `lines` [(I_n,)], X[i, j, k] = a_i + b_j + c_k, of entries
-        about `unit`; False, and nothing changed, where the rank cannot hold it.
-        """
-        return False
-
     # --- numbers --------------------------------------------------------------------------------------------------
 
     @property

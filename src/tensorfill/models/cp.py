@@ -59,18 +59,6 @@ class CP(Model):
         for A, line in zip(parameters, lines, strict=True):
             A[:, 0] = line
 
-    @classmethod
-    def put_sum(
-        cls, shape: Sequence[int], rank: int, parameters: list[Array], lines: Sequence[Array], unit: float
-    ) -> bool:
-        """As many of the lines as there are components: one that is constant in every mode but n carries line n."""
-        N = len(shape)
-        for r in range(min(N, rank)):
-            for A in parameters:
-                A[:, r] = unit
-            parameters[r][:, r] = lines[r] / unit ** (N - 1)
-        return True
-
     # --- numbers --------------------------------------------------------------------------------------------------
 
     @property

@@ -37,7 +37,7 @@ def initial_factors(
            "normal"    absolute values of normal numbers
            "scaled"    uniform(0, 1), scaled so that the model's mean is the data's
            "constant"  one constant component at the data's mean, the others small noise
-           "means"     the per-mode means as a low-rank model, the other components small noise
+           "means"     of CP the per-mode means, the other components small noise; of other models as "constant"
            or a list of arrays, which is checked and copied
     noise : size of the small noise, relative to a typical factor entry
     """
@@ -132,20 +132,23 @@ def _constant(problem: Problem, rng: np.random.Generator, noise: float) -> list[
 
 
 def _means(problem: Problem, rng: np.random.Generator, noise: float) -> list[Array]:
-    """Main effects as a low-rank model: multiplicative (one component) where x must be positive, else additive where
-    the rank can hold it.
+    """Main effects as a low-rank model: multiplicative (one component) where x must be positive, else additive, which
+    takes a component for each mode: constant in every mode but that one. As many as the rank can hold.
     """
-    factors = _noise(problem, rng, noise)
     x0, _ = typical(problem.observations, problem.prior)
-    effects = mode_effects(problem)
-    N = len(problem.shape)
-    if problem.prior.x_domain.low >= 0 and x0 > 0:
+    positive = problem.prior.x_domain.low >= 0 and x0 > 0
+    if problem.model != "cp" and not positive:
+        return _constant(problem, rng, noise)
+    factors, effects, N = _noise(problem, rng, noise), mode_effects(problem), len(problem.shape)
+    if positive:
         lines = [x0 ** (1.0 / N) * np.maximum(e / x0, 1e-3) for e in effects]
         problem.form.put_product(problem.shape, problem.rank, factors, lines)
         return factors
-    lines = [e - (x0 if n else 0.0) for n, e in enumerate(effects)]  # the overall level is in the first line alone
-    if not problem.form.put_sum(problem.shape, problem.rank, factors, lines, unit(problem)):
-        return _constant(problem, rng, noise)
+    size = unit(problem)
+    for n, effect in enumerate(effects[: problem.rank]):
+        for A in factors:
+            A[:, n] = size
+        factors[n][:, n] = (effect - (x0 if n else 0.0)) / size ** (N - 1)  # the overall level is in the first alone
     return factors
 
 

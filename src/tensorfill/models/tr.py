@@ -75,26 +75,6 @@ class TR(Model):
         for A, line in zip(parameters, lines, strict=True):
             A[:, 0] = line
 
-    @classmethod
-    def put_sum(
-        cls, shape: Sequence[int], rank: Sequence[int], parameters: list[Array], lines: Sequence[Array], unit: float
-    ) -> bool:
-        """Two states on the way: nothing added yet, and all that was added; [1, a] [[1, b], [0, 1]] [c, 1]'."""
-        r, N = cls.bonds(rank), len(shape)
-        if min(r[1:-1]) < 2:
-            return False
-        for n, (A, line) in enumerate(zip(parameters, lines, strict=True)):
-            core = A.reshape(-1, *r[n : n + 2])
-            core[:, :2, :2] = 0.0
-            inside = line / unit ** (N - 1)
-            first, last = n == 0, n == N - 1
-            core[:, 0, 0] = inside if last else unit
-            if not last:
-                core[:, 0, 1] = inside
-            if not first:
-                core[:, 1, 0 if last else 1] = unit
-        return True
-
     # --- numbers --------------------------------------------------------------------------------------------------
 
     @property

@@ -71,22 +71,6 @@ class Tubal(Model):
         A[:, 0, 0] = lines[0]  # at the first place of a tube: the unit of convolution
         B[:, 0] = lines[1][:, None] * along
 
-    @classmethod
-    def put_sum(
-        cls, shape: Sequence[int], rank: int, parameters: list[Array], lines: Sequence[Array], unit: float
-    ) -> bool:
-        if rank < 2:
-            return False
-        A, B = (P.reshape(len(P), rank, -1) for P in parameters)
-        along = np.zeros(1)
-        for line in lines[2:]:
-            along = np.add.outer(along, line).reshape(-1)
-        A[:, :2] = 0.0
-        A[:, 0, 0], A[:, 1, 0] = unit, lines[0] / unit
-        B[:, 0] = (lines[1][:, None] + along) / unit
-        B[:, 1] = unit
-        return True
-
     # --- numbers --------------------------------------------------------------------------------------------------
 
     @property

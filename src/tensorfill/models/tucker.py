@@ -100,22 +100,6 @@ class Tucker(Model):
             A[:, 0] = line * length / norm
         core[0, 0] = prod(norms) / length ** len(factors)
 
-    @classmethod
-    def put_sum(
-        cls, shape: Sequence[int], rank: Sequence[int], parameters: list[Array], lines: Sequence[Array], unit: float
-    ) -> bool:
-        """The constant and the line of each mode; the core adds up what has one line and is else constant."""
-        if min(rank) < 2:
-            return False
-        *factors, core = parameters
-        whole = core.reshape(tuple(rank))
-        whole[(slice(0, 2),) * len(rank)] = 0.0
-        for n, (A, line) in enumerate(zip(factors, lines, strict=True)):
-            A[:, 0] = unit
-            A[:, 1] = line / unit ** len(rank)
-            whole[tuple(int(m == n) for m in range(len(rank)))] = unit
-        return True
-
     # --- numbers --------------------------------------------------------------------------------------------------
 
     @property

@@ -12,7 +12,7 @@ from tensorfill.kernels.loops import newton
 from tensorfill.numerical.continuous import Normal
 from tensorfill.problem import Problem
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
-from tensorfill.solvers.rows import Rows, not_least_squares, rows_of
+from tensorfill.solvers.rows import Rows, not_quadratic, rows_of
 from tensorfill.solvers.threads import in_threads
 from tensorfill.typing import Array
 
@@ -30,7 +30,9 @@ class HALS(Solver):
     only_cp: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> str | None:
-        return not_least_squares(problem)
+        if not isinstance(problem.prior, Normal):
+            return f"{type(problem.prior).__name__} is not least squares; this is for Normal"
+        return not_quadratic(problem)
 
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]

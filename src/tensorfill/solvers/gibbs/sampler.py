@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -61,7 +60,6 @@ class Gibbs:
     keep: int
     effects: bool = True
     means: bool = False
-    pairs: int = 0
     chains: int = 1
     views: tuple[Callable[[Array], Array], ...] = ()
     rings: frozenset[int] = frozenset()  # smooth modes whose last row is a neighbour of the first
@@ -83,10 +81,8 @@ class Gibbs:
     def free(self) -> Array:
         """Which columns are drawn in which mode, (N, C); effects first."""
         N = len(self.entries.shape)
-        effects = np.eye(N, dtype=bool) if self.effects else np.zeros((N, 0), dtype=bool)
-        couples = [np.isin(np.arange(N), pair) for pair in combinations(range(N), 2) for _ in range(self.pairs)]
-        pairs = np.array(couples, dtype=bool).reshape(-1, N).T
-        return np.concatenate([effects, pairs, np.ones((N, self.rank), dtype=bool)], axis=1)
+        effects = np.eye(N, N if self.effects else 0, dtype=bool)
+        return np.concatenate([effects, np.ones((N, self.rank), dtype=bool)], axis=1)
 
     @cached_property
     def moves(self) -> Array:
