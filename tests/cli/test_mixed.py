@@ -89,6 +89,17 @@ def test_a_mixed_csv_comes_back_with_every_known_cell_as_it_was(capsys):
     assert (out["city"] == truth["city"])[gap].mean() > 0.6
 
 
+def test_columns_that_stay_as_they_are_are_named(capsys):
+    """The notes were dropped: gaps stayed without a word."""
+    table = holes(people()).assign(note=[f"remark {n}" if n % 3 else None for n in range(160)])
+    table.to_csv("a.csv", index=False)
+    assert run("complete", "a.csv", "-o", "b.csv", "--effort", "quick", "--report", "r.html") == 0
+    assert "column 'note'" in capsys.readouterr().err
+    with open("r.html") as file:
+        assert "column &#x27;note&#x27;" in file.read()
+    assert pd.read_csv("b.csv")["note"].isna().sum() == table["note"].isna().sum()
+
+
 def test_the_same_table_from_every_kind_of_file():
     table = holes(people())
     want = tfl.complete(table, effort="quick").completed

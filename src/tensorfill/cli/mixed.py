@@ -34,23 +34,23 @@ def table_of(job: Job) -> MixedTable | None:
 
 def run(job: Job, table: MixedTable, settings: dict[str, Any]) -> int:
     """Complete the table and write it; returns the exit code."""
-    with as_user_error(BAD_DATA), collect_warnings(DataWarning) as notes:
+    with as_user_error(BAD_DATA):
         for path in (job.out, job.error_bars):
             if path is not None:
                 with file_errors(path, "write"):
                     check_output_path(path)
         bars = None if job.error_bars is None else LEVEL
-        done = job.fit(table.frame, Path(job.source).name, error_bars=bars, **settings)
+        with collect_warnings(DataWarning) as notes:
+            done = job.fit(table.frame, Path(job.source).name, error_bars=bars, **settings)
         with file_errors(job.out, "write"):
             table.write(job.out, done.completed)
         if job.error_bars is not None and done.bars is not None:
             with file_errors(job.error_bars, "write"):
                 table.write_bars(job.error_bars, done)
         job.save_run(done)
-        told = list(notes)
         if job.report is not None:
-            told += write_report(job, done, None, told)
-    show_outcome(job, done, told)
+            notes += write_report(job, done, None, notes)
+    show_outcome(job, done, notes)
     return INTERRUPTED if done.status is Status.INTERRUPTED else OK
 
 
