@@ -104,13 +104,11 @@ def complete(
     -------
     Completion : `.completed` is the answer in the type of `data`; more: help(tfl.Completion), the pages in docs/
     """
-    cls = METHODS[name := _method_name(method, effort)]
     when = TimeOptions(**_take(options, _names_of(TimeOptions)))
     run, max_memory = Run(check_seed(seed), **_take(options, RUN)), options.pop("max_memory", None)
     named = {"prior": None if isinstance(prior, Mapping) else prior, "model": model, "rank": rank, "smooth": smooth}
     settings = {key: given for key, given in {**options, **named}.items() if given is not None}
-    _check_settings(name, cls, settings, error_bars)
-    when.check(recipe := cls(**settings))
+    when.check(recipe := make_method(method, effort, settings, error_bars))
     with limit_memory(max_memory):
         given = _read_data(data, mask, dims, value, weights, absent, run, settings.get("held_out"))
         given = _with_column_priors(_with_features(given, features, recipe), prior, recipe)
@@ -252,6 +250,13 @@ def _complete_blocks(
     except BaseException:
         parts.close()
         raise
+
+
+def make_method(method: Any, effort: Any, settings: Mapping[str, Any], error_bars: Any = None) -> Method:
+    """The method that `complete` runs; refuses names and settings that are none."""
+    cls = METHODS[name := _method_name(method, effort)]
+    _check_settings(name, cls, settings, error_bars)
+    return cls(**settings)
 
 
 def _method_name(method: Any, effort: Any) -> str:

@@ -59,6 +59,10 @@ def test_a_life(tmp_path):
         refused = ask("POST", f"files/{a['key']}/run", content=json.dumps({"rank": "many"}))
         assert refused.status_code == 422
         assert refused.json()["error"] == "rank must be a whole number or None; got 'many'."
+        for wrong in ({"method": "bays"}, {"effort": "fast"}, {"method": "knn", "effort": "best"}, {"prior": "poison"}):
+            refused = ask("POST", f"files/{a['key']}/run", content=json.dumps(wrong))
+            assert refused.status_code == 422, wrong
+            assert any(str(value) in refused.json()["error"] for value in wrong.values())
         assert ask("POST", f"files/{a['key']}/run", content=json.dumps(LONG)).status_code == 202
         busy = ask("POST", f"files/{b['key']}/run", content=json.dumps(LONG))
         assert busy.status_code == 429

@@ -42,6 +42,7 @@ def test_one_method_an_ensemble_and_the_means_each_say_why(done):
     both = with_rows(done, replace(bayes, weight=0.7), replace(knn, weight=0.3), means)
     assert why(both).startswith("an ensemble of 2, weighted by")
     assert answered_by(both) == "70% bayes + 30% knn"
+    assert answered_by(with_rows(done, replace(bayes, weight=0.2), replace(knn, weight=0.8))) == "80% knn + 20% bayes"
     plain = with_rows(done, replace(bayes, weight=0.0), knn, replace(means, weight=1.0))
     assert why(plain) == "no model was clearly better than the means (3 ± 0.1) on held-out entries"
     nothing = with_rows(done, replace(bayes, weight=0.0), knn, candidate=COLUMN_MEANS)

@@ -143,6 +143,18 @@ def test_cuts_are_the_slices_they_say(results):
     np.testing.assert_array_equal(np.ma.getmaskarray(shown[0]), ~done.observations.mask[:, days[0]])
 
 
+def test_titles_of_cuts_do_not_run_into_each_other():
+    """Two fixed modes stood in one line: `time 2020-01-08, variable qtime 2020-01-23, variable q`."""
+    T = np.random.default_rng(0).normal(size=(60, 6, 7, 3))
+    T[0, 0, 0, 0] = np.nan
+    done = tfl.complete(T, method="means", dims=("observation time", "latitude", "longitude", "variable"))
+    figure = done.plot()
+    figure.draw_without_rendering()
+    boxes = [axes.title.get_window_extent() for axes in figure.axes if axes.get_title()]
+    assert len(boxes) > 1
+    assert all(one.x1 <= two.x0 for one, two in zip(boxes, boxes[1:], strict=False))
+
+
 def scales(figure):
     return [image.get_clim() for axes in figure.axes for image in axes.get_images()]
 
@@ -264,9 +276,9 @@ def test_noise_is_no_picture():
 def test_lines_show_their_error_bars():
     done = tfl.complete(series(), error_bars=0.9, dims=("site", "hour"))
     strict = dataclasses.replace(done, bars=dataclasses.replace(done.bars, level=0.995)).plot()
-    assert strict.axes[0].get_legend().get_texts()[0].get_text() == "99.5% interval"
+    assert strict.axes[0].get_legend().get_texts()[0].get_text() == "99.5 % interval"
     figure = done.plot()
-    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "90% interval"
+    assert figure.axes[0].get_legend().get_texts()[0].get_text() == "90 % interval"
     (band,) = figure.axes[1].collections
     edges = band.get_paths()[0].vertices
     low, high = done.interval

@@ -1,5 +1,6 @@
 """A result in words and plain numbers."""
 
+import dataclasses
 import json
 import re
 from functools import partial
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 import tensorfill as tfl
+from tensorfill.result.transformed import Refolded
 from tensorfill.show import summary
 from tensorfill.show.report import write_report
 
@@ -66,6 +68,15 @@ def test_only_a_low_rank_fit_is_called_by_its_prior_and_rank(candidate, words, r
     T = np.outer(rng.uniform(1, 2, 12), rng.normal(size=10)) + rng.normal(0, 0.1, (12, 10))
     T[rng.random(T.shape) < 0.2] = np.nan
     assert re.match(words, summary.model_words(tfl.complete(T, candidates=[candidate])))
+
+
+def test_slices_in_another_order_are_not_said_to_be_folded(rng):
+    """A table of two columns was called `column folded into 2`."""
+    T = rng.normal(size=(20, 2))
+    T[3, 1] = np.nan
+    done = tfl.complete(T, method="bayes", rank=1)
+    turned = dataclasses.replace(done, answer=Refolded(done.answer, 1, np.array([[1], [0]])))
+    assert "folded" not in summary.model_words(turned)
 
 
 def test_a_handful_of_numbers_is_told_to_be_filled_by_their_means():

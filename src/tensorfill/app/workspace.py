@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.api import complete
+from tensorfill.api import complete, make_method
 from tensorfill.app import describe
 from tensorfill.app.formats import list_formats, table_formats
 from tensorfill.app.openfile import OpenFile, paintable
@@ -35,6 +35,7 @@ from tensorfill.io.files import (
 )
 from tensorfill.io.mixed import MixedTable
 from tensorfill.io.timeplan import TimePlan, plan_time
+from tensorfill.numerical.base import make_prior
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.result.outputs import LEVEL, write_bars
@@ -171,6 +172,9 @@ class Workspace:
         """Check that there is something to fill, and that the options make sense."""
         file = self._open()
         options = file.options.with_fit(given)
+        prior = None if options.prior is None else make_prior(options.prior)
+        settings = {"prior": prior, "rank": options.rank}
+        make_method(options.method, options.effort, {k: v for k, v in settings.items() if v is not None})
         table = None if options.about_time else file.table
         file = file if table is file.table else dataclasses.replace(file, table=None)  # time is a matter of numbers
         with collect_warnings(DataWarning) as more:

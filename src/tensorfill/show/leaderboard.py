@@ -16,8 +16,8 @@ LEAST = 0.005  # weight from which on a method is named as a part of the answer
 
 
 def members(done: Completion) -> list[LeaderboardRow]:
-    """The rows that make the answer."""
-    return [row for row in done.tried if row.weight >= LEAST]
+    """The rows that make the answer, the largest part first."""
+    return sorted((row for row in done.tried if row.weight >= LEAST), key=lambda row: -row.weight)
 
 
 def answered_by(done: Completion) -> str:

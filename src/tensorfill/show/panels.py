@@ -164,7 +164,7 @@ def cuts(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fig
             else:
                 image = _heat(axes, values, limits)
                 axes.yaxis.set_inverted(not sheet.upward)
-            _bare(axes, sheet.title if axes is column[0] else "")
+            _bare(axes, sheet.title.replace(", ", "\n") if axes is column[0] else "")
         if not colour:
             column[-1].set_xlabel(escape_dollars(sheet.dims[1]))
             ticks.along_x(column[-1], sheet.labels[1], each)
@@ -202,7 +202,7 @@ def lines(done: Completion, sheets: list[view.Sheet], truth: Array | None) -> Fi
             axes.plot(at, others[k][at], color=MISSING, linewidth=3, label="the truth")
         if bars is not None:
             low, high = ((end if along == 1 else end.T)[k][at] for end in bars)
-            share = f"{100 * done.bars.level:.4g}% interval" if done.bars is not None else ""
+            share = f"{100 * done.bars.level:.4g} % interval" if done.bars is not None else ""
             there = ~np.isnan(completed[k])  # not along gaps that were to stay gaps
             axes.fill_between(at, low, high, where=there, color=ORANGE, alpha=0.25, linewidth=0, label=share)
         axes.plot(at, completed[k], color=ORANGE, label="filled in")

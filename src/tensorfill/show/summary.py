@@ -142,7 +142,7 @@ def column_lines(done: Completion, most: int = 12) -> list[str]:
 def model_words(done: Completion) -> str:
     """`poisson, rank 60`; `normal (sigma 10.8), rank 1`; the parts of a blend; empty for methods without a prior."""
     words = _model_words(done)
-    if not isinstance(done.answer, Refolded):
+    if not isinstance(done.answer, Refolded) or done.answer.codes.shape[1] == 1:  # else slices in another order
         return words
     dim, size = done.observations.dims[done.answer.mode], " x ".join(map(str, done.answer.codes.max(axis=0) + 1))
     return f"{words}{'; ' if words else ''}{dim} folded into {size}"
