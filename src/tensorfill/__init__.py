@@ -8,7 +8,6 @@ from tensorfill import _command  # first: it sees to a Ctrl-C while the rest is 
 
 if not _command.asks_for_help(sys.orig_argv):  # a page of help is printed without the half second that loading takes
     from tensorfill.api import complete as complete
-    from tensorfill.data.categories import Categories as Categories
     from tensorfill.data.observations import Observations as Observations
     from tensorfill.interelement.autoregressive import Autoregressive as Autoregressive
     from tensorfill.interelement.base import INTERELEMENT as INTERELEMENT

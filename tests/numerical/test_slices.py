@@ -171,6 +171,7 @@ def test_arrays_are_named_by_position():
             r"which are 'age', 'visits'.*Did you mean 'age'",
         ),
         (lambda f: tfl.Problem(tfl.observe(f), 2, {"age": "normal"}), "must name every slice of .*missing: 'visits'"),
+        (lambda f: tfl.Problem(tfl.observe(f), 2, KINDS | {"age": "categorical"}), "got 'age' as categorical"),
         (lambda f: tfl.Problem(tfl.observe(f), 2, KINDS | {"age": "beta"}), r"values must be >= 0 and <= 1 for Beta"),
         (lambda f: tfl.Problem(tfl.observe(f), 2, tfl.PerSlice(1, ("normal",))), "one prior for each slice .*got 1"),
     ],

@@ -29,7 +29,7 @@ def prior_per_slice(obs: Observations, given: Mapping[Any, NumericalPrior | str]
         raise ValueError(msg)
     for key in keys:
         if given[key] == "categorical":
-            msg = f"a category is several yes/no slices, one per level; got {key!r} as one. See tensorfill.Categories."
+            msg = f"a Problem holds numbers; got {key!r} as categorical. Give the table with it as text to complete."
             raise ValueError(msg)
     made = []
     for i, key in enumerate(keys):
