@@ -13,7 +13,7 @@ import tensorfill as tfl
 from attack.damage import edited, inside, mutant
 from attack.seeds import GAPS, seeds
 from tensorfill.io.files import read
-from tensorfill.io.formats.worker import TASKS
+from tensorfill.io.formats.isolated import TASKS
 
 TIMES = 4  # so many cases of a format that is read at home, or of a saved run, for each of one in a process of its own
 INSIDE, EDITED = 0.6, 0.7  # shares of damage to what is packed, and of edits of saved runs

@@ -17,7 +17,7 @@ from PIL import Image
 import tensorfill as tfl
 from tensorfill.data.memory import BudgetError, ask, budget, free, limit_memory, read_bounded, size_of
 from tensorfill.io.files import FileError, columns_of, read
-from tensorfill.io.formats import isolated, worker
+from tensorfill.io.formats import isolated
 from tensorfill.methods import METHODS
 
 ZEROS = np.zeros((300, 100, 100))  # 24 MB
@@ -327,22 +327,6 @@ def test_labels_that_point_outside_their_categories(tmp_path):
     feather.write_feather(table, tmp_path / "a.feather", compression="uncompressed")
     with pytest.raises(FileError, match=r"cannot read .*a\.feather: it is damaged: Column 0: .* out of bounds"):
         read(tmp_path / "a.feather", dims=["site", "hour"])
-
-
-def test_only_plain_values_come_back():
-    import pickle
-
-    for wrong in (os.system, np.load, FileError("x")):
-        with pytest.raises(pickle.UnpicklingError, match="is not a plain value"):
-            isolated.PlainUnpickler(io.BytesIO(pickle.dumps(wrong))).load()
-    value = {"a": np.arange(3), "b": [1, "x", None], "c": np.float32(2)}
-    again = isolated.PlainUnpickler(io.BytesIO(pickle.dumps(value, protocol=5))).load()
-    np.testing.assert_array_equal(again["a"], value["a"])
-
-
-def test_the_worker_speaks_json_and_ends_with_its_input():
-    assert {"mat", "netcdf", "zarr", "hdf5", "parquet", "feather", "video", "geotiff", "tiff"} <= set(worker.TASKS)
-    assert json.dumps({name: task.needs for name, task in worker.TASKS.items()})
 
 
 @pytest.mark.parametrize("what", ["completion", "checkpoint"])

@@ -15,8 +15,7 @@ import numpy as np
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.base import Array, FileError, Loaded, Request
-from tensorfill.io.formats.isolated import read_isolated
-from tensorfill.io.formats.worker import task
+from tensorfill.io.formats.isolated import read_isolated, task
 from tensorfill.io.optional import attempt_import
 
 GEO = {33550, 33922, 34264, 34735, 42113}  # scale, tie points, transform, keys, GDAL's nodata

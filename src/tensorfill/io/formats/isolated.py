@@ -2,31 +2,33 @@
 limits of time and memory, so that a damaged file gives an error message and nothing worse.
 
 Design: one helper process, started when first needed and kept until this process ends; it reads each file in a fork.
-What comes back is plain values and arrays, and nothing else is unpickled.
+Requests and answers are pickles through its pipes: to a request it answers None once the libraries are loaded, then
+what was read, in a tuple, and then the exit code of the fork. What libraries print is discarded.
 """
 
 from __future__ import annotations
 
 import atexit
-import io
-import json
+import importlib
 import os
 import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
-from tensorfill.data.memory import BudgetError, ask, budget
+from tensorfill.data.memory import BudgetError, ask, budget, limit_memory
 from tensorfill.io.formats.base import FileError, Request
-from tensorfill.io.formats.worker import END, LENGTH, READY, TASKS
 
 SECONDS = 8.0  # of the processor for any file, plus one second for each
 PER_SECOND = 4e6  # bytes of it
 PATIENCE = 5  # times as long by the clock: other programs want the processor, too
 START = 120.0  # seconds for the helper to load its libraries on a busy machine
+SLACK = 2**28  # addresses that libraries reserve and hardly use: stacks of threads, arenas
 SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -34,53 +36,53 @@ SETTINGS = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # others reserve a gigabyte of addresses, which makes any limit a guess
     "MALLOC_ARENA_MAX": "1",  # and so does one arena for every thread
 }
-GONE = "it is damaged: the library that reads it {how}."
 
-# what a plain answer is made of, besides Python's own types
-ALLOWED = {
-    "numpy": {"ndarray", "dtype"},
-    "numpy._core.multiarray": {"_reconstruct", "scalar"},
-    "numpy.core.multiarray": {"_reconstruct", "scalar"},
-    "numpy._core.numeric": {"_frombuffer"},
-    "numpy.core.numeric": {"_frombuffer"},
-    "scipy.io.matlab._mio5_params": {"MatlabFunction", "MatlabObject", "MatlabOpaque"},
-    "scipy.sparse._csc": {"csc_matrix", "csc_array"},
-}
+
+@dataclass(frozen=True)
+class Task:
+    """What can be read there: `read(path or bytes, **options)`, and the libraries that it loads."""
+
+    read: Callable[..., Any]
+    needs: tuple[str, ...]
+
+
+TASKS: dict[str, Task] = {}  # filled by the formats
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def task(name: str, *needs: str) -> Callable[[F], F]:
+    """Decorator: a function that reads a file in a process of its own, and the libraries that it loads."""
+
+    def add(function: F) -> F:
+        TASKS[name] = Task(function, needs)
+        return function
+
+    return add
+
+
+# --- in this process ----------------------------------------------------------------------------------------------
+
 
 _lock = threading.Lock()
+_current: list[Helper] = []
 
 
-class PlainUnpickler(pickle.Unpickler):
-    """Unpacks arrays and plain values, and refuses anything else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if name in ALLOWED.get(module, ()):
-            return super().find_class(module, name)
-        msg = f"{module}.{name} is not a plain value"
-        raise pickle.UnpicklingError(msg)
-
-
-def read_isolated(task: str, request: Request, **options: Any) -> Any:
-    """What `TASKS[task].read(path or bytes, **options)` gives, from a process of its own."""
-    if not sys.executable:
-        return TASKS[task].read(request.bytes() if request.path is None else str(request.path), **options)
-    size = request.length() if request.file is not None else _size_of(request.path)
-    seconds = SECONDS + size / PER_SECOND
-    data = request.bytes() if request.path is None else b""
-    path = None if request.path is None else os.path.abspath(request.path)
-    order = {"task": task, "path": path, "length": len(data), "options": options}
+def read_isolated(name: str, request: Request, **options: Any) -> Any:
+    """What `TASKS[name].read(path or bytes, **options)` gives, from a process of its own."""
+    path = request.path
+    if request.file is None:  # a directory
+        size = sum(part.stat().st_size for part in path.rglob("*") if part.is_file()) if path else 0
+    else:
+        size = request.length()
+    source = request.bytes() if path is None else os.path.abspath(path)
+    if not sys.executable:  # a program that Python is embedded in cannot start another
+        return TASKS[name].read(source, **options)
+    order = {"task": name, "source": source, "options": options, "limit": budget()}
     with _lock:
-        result = _helper().ask({**order, "limit": budget(), "seconds": seconds}, data, PATIENCE * seconds)
-    kind, value = result
-    if kind == "ok":
-        return value
-    kinds = {"FileError": FileError, "ImportError": ImportError, "BudgetError": BudgetError, "MemoryError": MemoryError}
-    raise kinds.get(kind, ValueError)(value)
-
-
-def _size_of(folder: Path | None) -> int:
-    """Bytes of all files in a directory."""
-    return 0 if folder is None else sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        result = _helper().ask({**order, "seconds": SECONDS + size / PER_SECOND})
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 class Helper:
@@ -88,7 +90,7 @@ class Helper:
 
     def __init__(self) -> None:
         code = f"import sys; sys.path[:] = {sys.path!r}; import tensorfill.io.formats; "  # which fills TASKS
-        code += "from tensorfill.io.formats.worker import serve; serve()"
+        code += "from tensorfill.io.formats.isolated import serve; serve()"
         self.pid, self.stopped = os.getpid(), False
         self.process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", code],
@@ -99,48 +101,48 @@ class Helper:
             start_new_session=True,  # Ctrl-C is for us; and its forks end with it
         )
 
-    def ask(self, order: dict[str, Any], data: bytes, seconds: float) -> tuple[str, Any]:
-        """Send a request and wait for the answer; whatever happens to the helper is a FileError."""
-        late = threading.Event()
-
-        def stop() -> None:
-            late.set()
-            self.stop()
-
-        timer = threading.Timer(START, stop)
-        timer.start()
+    def ask(self, order: dict[str, Any]) -> Any:
+        """What was read, or the error; whatever happens to the helper is a FileError."""
+        seconds = PATIENCE * order["seconds"]
         try:
             assert self.process.stdin is not None
-            assert self.process.stdout is not None
-            self.process.stdin.write(json.dumps(order).encode() + b"\n" + data)
+            pickle.dump(order, self.process.stdin)
             self.process.stdin.flush()
-            if _number(self.process.stdout) != READY:
-                raise EOFError
-            timer.cancel()
-            timer = threading.Timer(seconds, stop)
-            timer.start()
-            return _receive(self.process.stdout)
-        except FileError:
-            raise
+            self._receive(START)
+            answer = self._receive(seconds)
+            if isinstance(answer, tuple):
+                self._receive(seconds)
+                return answer[0]
+            killed = answer & 127  # as `waitpid` has it
+            how = (
+                "takes too long" if killed == 24 else f"broke down (signal {killed})" if killed else "ran out of memory"
+            )
         except BaseException as error:  # also Ctrl-C: after half an answer the helper cannot be used again
+            how = f"did not come to an end in {seconds:.0f} seconds" if self.stopped else "broke down"
             self.stop()
             if not isinstance(error, OSError | EOFError | pickle.UnpicklingError):
                 raise
-            how = f"did not come to an end in {seconds:.0f} seconds" if late.is_set() else "broke down"
-            raise FileError(GONE.format(how=how)) from error
+        msg = f"it is damaged: the library that reads it {how}."
+        raise FileError(msg)
+
+    def _receive(self, seconds: float) -> Any:
+        """The next that the helper says, which ends if that takes longer."""
+        timer = threading.Timer(seconds, self.stop)
+        timer.start()
+        try:
+            assert self.process.stdout is not None
+            return pickle.load(self.process.stdout)
         finally:
             timer.cancel()
 
     def stop(self) -> None:
         """End the helper and its fork; it may still be there for a moment, but is asked no more."""
         self.stopped = True
-        try:
+        with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, 9)
             else:
                 self.process.kill()
-        except (ProcessLookupError, PermissionError):
-            pass
 
     def close(self) -> None:
         """The same, and leave nothing open."""
@@ -156,15 +158,11 @@ class Helper:
         return not self.stopped and self.pid == os.getpid() and self.process.poll() is None
 
 
-_current: list[Helper] = []
-
-
 def _helper() -> Helper:
     """The helper that there is, or a new one."""
     if _current and not _current[0].alive:
-        old = _current.pop()
-        if old.pid == os.getpid():  # a fork of us must leave the helper to its parent
-            old.close()
+        _leave()
+        _current.clear()
     if not _current:
         _current.append(Helper())
         atexit.register(_leave)
@@ -172,42 +170,77 @@ def _helper() -> Helper:
 
 
 def _leave() -> None:
-    if _current and _current[0].pid == os.getpid():
+    if _current and _current[0].pid == os.getpid():  # a fork of us must leave the helper to its parent
         _current.pop().close()
 
 
-def _receive(stream: IO[bytes]) -> tuple[str, Any]:
-    """One answer."""
-    count = _number(stream)
-    if count == END:
-        raise FileError(GONE.format(how=_how(_number(stream))))
-    lengths = [_number(stream) for _ in range(count)]
-    ask(sum(lengths), "what is in it, unpacked,")
-    head, *arrays = (_exactly(stream, length) for length in lengths)
-    if _number(stream) != END:
-        raise EOFError
-    _number(stream)
-    kind, value = PlainUnpickler(io.BytesIO(head), buffers=arrays).load()
-    return kind, value
+# --- in the helper ------------------------------------------------------------------------------------------------
 
 
-def _how(code: int) -> str:
-    """Why a fork ended without an answer, in words; `waitpid` gives the number."""
-    killed = code & 127
-    return "takes too long" if killed == 24 else f"broke down (signal {killed})" if killed else "ran out of memory"
+def serve() -> None:
+    """Answer requests from standard input until it ends."""
+    out, quiet = os.fdopen(os.dup(1), "wb"), os.open(os.devnull, os.O_RDWR)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    with suppress(EOFError):
+        while True:
+            order, code = pickle.load(sys.stdin.buffer), 0
+            _warm(order["task"])
+            out.write(pickle.dumps(None))
+            out.flush()
+            if hasattr(os, "fork"):
+                child = os.fork()
+                if child == 0:
+                    _answer_and_leave(order, out)
+                code = os.waitpid(child, 0)[1]
+            else:  # Windows: a crash ends this process, which says as much
+                _answer(order, out)
+            out.write(pickle.dumps(code))
+            out.flush()
 
 
-def _number(stream: IO[bytes]) -> int:
-    return int(LENGTH.unpack(_exactly(stream, LENGTH.size))[0])
+def _warm(name: str) -> None:
+    """Import what the task needs in this process, so that not every fork must do it again."""
+    needs = TASKS[name].needs
+    for module in needs:
+        with suppress(ImportError):
+            importlib.import_module(module)
+    if "xarray" in needs and "xarray" in sys.modules:
+        xr = sys.modules["xarray"]
+        xr.backends.list_engines()  # what it looks up when it first opens a file,
+        xr.DataArray([0.0], coords={"x": [0.0]}, dims="x").copy(deep=True)  # and first makes an index
 
 
-def _exactly(stream: IO[bytes], length: int) -> bytearray:
-    """Exactly so many bytes of the stream, in new memory that arrays may keep using."""
-    out = bytearray(length)
-    view, at = memoryview(out), 0
-    while at < length:
-        count = stream.readinto(view[at:])  # type: ignore[attr-defined]  # IO[bytes] does not declare it
-        if not count:
-            raise EOFError
-        at += count
-    return out
+def _answer_and_leave(order: dict[str, Any], out: IO[bytes]) -> None:
+    code = 1
+    try:
+        _limit(order["limit"], order["seconds"])
+        _answer(order, out)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _limit(size: int, seconds: float) -> None:
+    """So much memory besides what is there already, and so many seconds of the processor."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+    with suppress(OSError):  # macOS neither tells nor binds
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + size + SLACK,) * 2)
+
+
+def _answer(order: dict[str, Any], out: IO[bytes]) -> None:
+    """Read the file and send what is in it, or why not: libraries meet a damaged file with any exception at all."""
+    try:
+        with limit_memory(order["limit"]):
+            answer = pickle.dumps((TASKS[order["task"]].read(order["source"], **order["options"]),), protocol=5)
+            ask(len(answer), "what is in it, unpacked,")
+    except Exception as error:
+        known = (FileError, ImportError, BudgetError, MemoryError)
+        kind: type[Exception] = next((kind for kind in known if isinstance(error, kind)), ValueError)
+        answer = pickle.dumps((kind(str(error) or type(error).__name__),))
+    out.write(answer)
+    out.flush()

@@ -12,8 +12,7 @@ import numpy as np
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.arrays import choose_variable
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.isolated import read_isolated
-from tensorfill.io.formats.worker import task
+from tensorfill.io.formats.isolated import read_isolated, task
 
 WHOLE = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 TYPES = {"double": "f8", "single": "f4", "logical": "?", **dict(zip(WHOLE, WHOLE, strict=True))}  # MATLAB's names

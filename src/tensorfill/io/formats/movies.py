@@ -16,9 +16,8 @@ import numpy as np
 from tensorfill.data.memory import ask
 from tensorfill.io.formats import geotiff
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.isolated import read_isolated
+from tensorfill.io.formats.isolated import read_isolated, task
 from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, stack_alpha, to_image
-from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
 COLOURS = (2, 6)  # photometric: RGB, YCbCr; bands of anything else are measurements

@@ -18,11 +18,10 @@ import numpy as np
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Loaded, Request, cast, paste
 from tensorfill.io.formats.cells import to_text
-from tensorfill.io.formats.isolated import read_isolated
+from tensorfill.io.formats.isolated import read_isolated, task
 from tensorfill.io.formats.long import encode_labels, load_long, pick_columns
 from tensorfill.io.formats.names import label_note
 from tensorfill.io.formats.tables import Sheet, Table, load_wide
-from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
 UNPACKED = "what is in it, unpacked,"

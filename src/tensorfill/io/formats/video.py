@@ -10,9 +10,8 @@ import numpy as np
 
 from tensorfill.data.memory import ask
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.isolated import read_isolated
+from tensorfill.io.formats.isolated import read_isolated, task
 from tensorfill.io.formats.pictures import load_picture, planes
-from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
 MATROSKA = b"\x1a\x45\xdf\xa3"

@@ -6,7 +6,6 @@ the same way; estimates are kept inside the range that packs, and off the number
 
 from __future__ import annotations
 
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,8 @@ from tensorfill.data.memory import ask
 from tensorfill.io.formats.arrays import choose_variable
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.hdf5 import open_hdf5
-from tensorfill.io.formats.isolated import read_isolated
+from tensorfill.io.formats.isolated import read_isolated, task
 from tensorfill.io.formats.long import dim_names
-from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
 
@@ -77,23 +75,19 @@ class Labelled(Format):
     def open(self, request: Request, **options: Any) -> Loaded:
         """One variable of the file, which is read in a process of its own: what it unpacks to is known only then."""
         xr = attempt_import("xarray", f"reading {self.name}", "xarray")
-        raw = read_isolated(self.name, request, **options)
-        dataset = xr.Dataset(
-            {name: xr.Variable(*parts) for name, parts in raw["variables"].items()}, attrs=raw["attrs"]
-        )
-        dataset.encoding = raw["encoding"]
-        dataset = xr.decode_cf(dataset)
+        raw, named = read_isolated(self.name, request, engine=options["engine"])
+        dataset = xr.decode_cf(raw)
         numbers = {k: v for k, v in sorted(dataset.data_vars.items()) if v.ndim > 0 and v.dtype.kind in "biuf"}
         lengths = {k: ", ".join(f"{d}: {n}" for d, n in v.sizes.items()) for k, v in numbers.items()}
         name = choose_variable({k: f"({told})" for k, told in lengths.items()}, request.variable)
         chosen = dataset[name]
-        labels = {d: list(chosen.coords[d].values) for d in chosen.dims if d in chosen.coords and raw["named"]}
+        labels = {d: list(chosen.coords[d].values) for d in chosen.dims if named and d in chosen.coords}
         return Loaded(
             self.name,
             chosen.shape,
             chosen.dtype,
             np.asarray(chosen.values),
-            dims=chosen.dims if raw["named"] else None,
+            dims=chosen.dims if named else None,
             labels=labels or None,
             extra={"dataset": dataset, "name": name, "options": options},
         )
@@ -163,53 +157,36 @@ def _need_hdf5(what: str) -> None:
 
 @task("netcdf", "xarray", "scipy.io", "h5netcdf", "h5py")
 @task("zarr", "xarray", "zarr")
-def raw_of(source: str, engine: str, **options: Any) -> dict[str, Any]:
-    """The variables of a file as they are stored, {name: (dims, values, attributes, encoding)}."""
+def dataset_of(source: str, engine: str) -> tuple[Any, bool]:
+    """(the Dataset of a file as it is stored, in memory; have its dimensions names?)."""
     import xarray as xr
 
     if engine == "h5netcdf":
         with open_hdf5(source, "reading NetCDF 4"):
             pass  # refuses what reaches into other files
-    named = engine != "zarr" or options["consolidated"] is not None
-    try:
-        kept = {k: v for k, v in options.items() if k == "consolidated"}
-        file = xr.open_dataset(source, engine=engine, decode_cf=False, **kept) if named else _without_names(source)
-    except KeyError as error:
-        if engine != "zarr" or "dimension" not in str(error).lower():
-            raise
-        file, named = _without_names(source), False
+    file, named = (
+        _open_zarr(source) if engine == "zarr" else (xr.open_dataset(source, engine=engine, decode_cf=False), True)
+    )
     with file:
         ask(2 * file.nbytes, "what is in it, unpacked,")
-        variables = {
-            str(name): (tuple(map(str, v.dims)), np.asarray(v.values), dict(v.attrs), _plain(v.encoding))
-            for name, v in file.variables.items()
-        }
-        return {
-            "variables": variables,
-            "attrs": dict(file.attrs),
-            "encoding": _plain(file.encoding),
-            "named": named,
-        }
+        return file.load(), named
 
 
-def _plain(encoding: Any) -> dict[str, Any]:
-    """How values are stored, as plain values. Types of text and codecs are not plain; xarray has its own."""
-    kept = (bool, int, float, str, np.dtype, np.generic, np.ndarray, type(None))
-    several = (tuple, list, set)
-    return {
-        k: v for k, v in encoding.items() if all(isinstance(x, kept) for x in (v if isinstance(v, several) else [v]))
-    }
-
-
-def _without_names(source: str) -> Any:
-    """A dataset of the arrays of a Zarr group, or of one alone, whose dimensions have no names."""
+def _open_zarr(source: str) -> tuple[Any, bool]:
+    """(a Dataset, True), or (that of the arrays of a group, or of one alone, whose dimensions have no names, False)."""
     import xarray as xr
     import zarr
 
     root: Any = zarr.open(source, mode="r")
+    if hasattr(root, "arrays"):
+        try:
+            return xr.open_dataset(source, engine="zarr", decode_cf=False), True
+        except KeyError as error:
+            if "dimension" not in str(error).lower():
+                raise
     arrays = dict(root.arrays()) if hasattr(root, "arrays") else {"values": root}
     ask(2 * sum(array.nbytes for array in arrays.values()), "what is in it, unpacked,")
-    return xr.Dataset({k: ([f"{k}_{n}" for n in range(v.ndim)], v[...]) for k, v in arrays.items()})
+    return xr.Dataset({k: ([f"{k}_{n}" for n in range(v.ndim)], v[...]) for k, v in arrays.items()}), False
 
 
 @FORMATS.register("zarr")
@@ -228,8 +205,7 @@ class Zarr(Labelled):
     def read(self, request: Request) -> Loaded:
         attempt_import("zarr", "reading Zarr", "xarray")
         assert request.path is not None
-        version, consolidated = _version(request.path)
-        return self.open(request, engine="zarr", version=version, consolidated=consolidated)
+        return self.open(request, engine="zarr", version=3 if (request.path / "zarr.json").is_file() else 2)
 
     def save(self, dataset: Any, path: Path, options: dict[str, Any]) -> None:
         attempt_import("zarr", "writing Zarr", "xarray")
@@ -238,11 +214,3 @@ class Zarr(Labelled):
             warnings.filterwarnings("ignore", message=".*does not have a Zarr V3 specification")  # it was so before
             # consolidated metadata are part of version 2 only
             dataset.to_zarr(path, mode="w-", consolidated=version == 2, zarr_format=version)
-
-
-def _version(path: Path) -> tuple[int, bool | None]:
-    """(Zarr version, has it consolidated metadata?); None for a single array, which is no group."""
-    if (path / "zarr.json").is_file():
-        notes = json.loads((path / "zarr.json").read_text())
-        return 3, bool(notes.get("consolidated_metadata")) if notes.get("node_type") == "group" else None
-    return 2, (path / ".zmetadata").is_file() if (path / ".zgroup").is_file() else None
