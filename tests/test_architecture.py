@@ -211,7 +211,8 @@ def test_the_core_is_silent_and_has_no_global_randomness(path):
     own = ["np.random.default_rng", "np.random.SeedSequence"]
     own += ["np.random.RandomState"] if path.stem == "tables_tasks" else []  # masks were published with it; not global
     assert not {c for c in legacy if not c.startswith(tuple(own))}
-    assert not calls & {"pickle.load", "eval", "exec", "locals", "globals"}
+    own_pipe = {"pickle.load"} if path.stem == "isolated" else set()  # of a process that this one started
+    assert not calls & {"pickle.load", "eval", "exec", "locals", "globals"} - own_pipe
 
 
 def run(code):

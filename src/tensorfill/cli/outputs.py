@@ -29,7 +29,7 @@ def check_outputs(job: Job, loaded: Loaded, obs: Observations) -> None:
     """Refuse what cannot be written, or cannot hold these values."""
     with file_errors(job.out, "write"):
         kind = choose_output_format(job.out, loaded, job.out_format)
-        if job.out == "-" and not kind.streams:
+        if job.out == "-" and kind.store:
             msg = f"{kind.title} cannot be sent through a stream; give a file name."
             raise FileError(msg)
         if job.unrounded:

@@ -144,7 +144,7 @@ def write(path: str | Path, completed: Array, like: Loaded, *, format: str | Non
     with file_errors(path, "write"):
         kind = choose_output_format(path, like, format)
 
-        if kind.streams:
+        if not kind.store:
             packed = kind.text and str(path).lower().endswith(".gz")
             output.write_stream(path, lambda sink: kind.write(sink, values, like), packed=packed)
             return

@@ -226,10 +226,9 @@ class Format:
     endings: ClassVar[tuple[str, ...]]
     magic: ClassVar[tuple[bytes, ...]] = ()  # how such a file starts
     text: ClassVar[bool] = False  # text, possibly gzipped
-    store: ClassVar[bool] = False  # may it be a directory?
+    store: ClassVar[bool] = False  # is it a directory?
     note: ClassVar[str] = ""  # what to tell the user where writing changes observed values
     whole: ClassVar[bool] = False  # does it hold whole numbers only?
-    streams: ClassVar[bool] = True  # can it be read from and written to a pipe?
     cost: ClassVar[float] = 3.0  # bytes of memory for each byte of the file; readers that know more ask more
     options: ClassVar[frozenset[str]] = frozenset()  # which of value, variable, alpha_missing mean something
 
@@ -242,11 +241,6 @@ class Format:
     def looks(cls, head: bytes) -> bool:
         """Is it one, as far as these first bytes tell, where no ending says it?"""
         return cls.begins(head)
-
-    @classmethod
-    def is_store(cls, path: Path) -> bool:
-        """Is this directory one?"""
-        return False
 
     def read(self, request: Request) -> Loaded:
         """The file's contents."""
@@ -261,7 +255,7 @@ class Format:
         raise NotImplementedError
 
     def write_path(self, path: Path, array: Array, like: Loaded) -> None:
-        """The same for formats that do not stream: make a new file or directory at `path`."""
+        """The same for a directory, which is made at `path`."""
         raise NotImplementedError
 
 

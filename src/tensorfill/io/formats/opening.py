@@ -71,9 +71,9 @@ def format_named(format: str) -> type[Format]:
         raise FileError(str(error)) from error
 
 
-def directory_format(path: Path) -> type[Format] | None:
-    """The format that a directory has, or None."""
-    return next((kind for _, kind in FORMATS.items() if kind.store and kind.is_store(path)), None)
+def is_zarr(path: Path) -> bool:
+    """Is this directory a Zarr store?"""
+    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
 
 
 def load(path: str | Path, request: Request, format: str | None) -> Loaded:
@@ -81,15 +81,11 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
     kind = None if format is None else format_named(format)
     place = Path(path)
     if str(path) != "-" and place.is_dir():
-        found = directory_format(place)
-        if found is None:
-            msg = "it is a directory, and no Zarr store."
+        if not is_zarr(place) or kind not in (None, FORMATS["zarr"]):
+            msg = f"it is a directory, and {kind.title} is none." if kind else "it is a directory, and no Zarr store."
             raise FileError(msg)
-        if kind is not None and kind is not found:
-            msg = f"it is a directory, not {kind.title}."
-            raise FileError(msg)
-        _check_options(found, request)
-        return found().read(replace(request, path=place))
+        _check_options(FORMATS["zarr"], request)
+        return FORMATS["zarr"]().read(replace(request, path=place))
     with open_file(path, kind or format_of(path), request) as (ready, head):
         seen = sniff(head)
         kind = kind or format_of(path) or seen
@@ -140,12 +136,9 @@ def _check_kind(kind: type[Format], seen: type[Format] | None, head: bytes, requ
     """Refuse a file that is not what it says, options that mean nothing for it, and one too large."""
     foreign = kind.magic and not kind.begins(head) and kind.name != "mat"  # MATLAB's version 4 has no start of its own
     wrong = foreign or (kind.text and (seen is None or not seen.text))
-    if wrong or kind.name == "zarr":
+    if wrong or kind.store:
         found = f"; it looks like {seen.title}" if seen and not seen.text else ""
         msg = f"it is not {kind.title}{found}."
-        raise FileError(msg)
-    if not kind.streams and request.path is None:
-        msg = f"{kind.title} cannot come through a stream; give a file name."
         raise FileError(msg)
     _check_options(kind, request)
     ask(kind.cost * request.length(), kind.title)

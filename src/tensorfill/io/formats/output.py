@@ -17,7 +17,7 @@ from typing import IO, Any
 from tensorfill.data.memory import BudgetError
 from tensorfill.io.atomic import OLD, check_replaceable, exchange, remove_leftovers, replace_file, temporary_beside
 from tensorfill.io.formats.base import Array, FileError, Format, Loaded
-from tensorfill.io.formats.opening import directory_format
+from tensorfill.io.formats.opening import is_zarr
 
 REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -112,7 +112,7 @@ def write_stream(path: str | Path, write: Callable[[Any], None], *, packed: bool
 
 def check_writable(kind: Format, path: str | Path, values: Array, like: Loaded) -> None:
     """Write `values` as `kind` would, and throw it away: what it cannot hold is refused now, not after the fit."""
-    if kind.streams:
+    if not kind.store:
         kind.write(io.BytesIO(), values, like)
         return
     target = Path(os.path.realpath(path))
@@ -176,7 +176,7 @@ def check_target(target: Path, *, store: bool = False) -> None:
     elif target.is_file():
         msg = "there is a file of that name, and a directory is to be written; name another."
         raise FileError(msg)
-    elif target.is_dir() and any(target.iterdir()) and getattr(directory_format(target), "name", "") != "zarr":
+    elif target.is_dir() and any(target.iterdir()) and not is_zarr(target):
         msg = "it is a directory that holds other files; name another."  # a Zarr store is a whole, and may be replaced
         raise FileError(msg)
 

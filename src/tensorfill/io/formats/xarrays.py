@@ -6,9 +6,10 @@ the same way; estimates are kept inside the range that packs, and off the number
 
 from __future__ import annotations
 
+import io
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -63,13 +64,9 @@ def _packable(array: Array, encoding: dict[str, Any]) -> Array:
     return (packed * scale + offset).astype(array.dtype)
 
 
-IN_MEMORY = (2025, 10)  # the xarray that can write NetCDF 4 there
-
-
 class Labelled(Format):
     """Files that xarray reads and writes."""
 
-    streams = False
     options = frozenset({"variable"})
 
     def open(self, request: Request, **options: Any) -> Loaded:
@@ -92,18 +89,15 @@ class Labelled(Format):
             extra={"dataset": dataset, "name": name, "options": options},
         )
 
-    def write_path(self, path: Path, array: Array, like: Loaded) -> None:
+    def dataset(self, array: Array, like: Loaded) -> tuple[Any, dict[str, Any]]:
+        """(the dataset with the answer in it, the options of the file that was read, if it was of this kind)."""
         dataset = fill_dataset(array, like)
         for name in (*dataset.variables, *dataset.dims):
             if "/" in str(name):  # the file would take it for a path inside it
                 title = self.title.split()[1]
                 msg = f"{title} has no '/' in a name; got {str(name)!r}. Rename it, or write .csv, .parquet or .npy."
                 raise FileError(msg)
-        self.save(dataset, path, like.extra["options"] if like.format == self.name else {})
-
-    def save(self, dataset: Any, path: Path, options: dict[str, Any]) -> None:
-        """Write a dataset as the file with these options was."""
-        raise NotImplementedError
+        return dataset, like.extra["options"] if like.format == self.name else {}
 
 
 @FORMATS.register("netcdf")
@@ -123,50 +117,45 @@ class NetCDF(Labelled):
         assert request.file is not None
         attempt_import("xarray", "reading NetCDF", "xarray")
         engine = "scipy" if request.file.read(3) == b"CDF" else "h5netcdf"
-        if engine == "h5netcdf":
-            _need_hdf5("reading NetCDF 4")
+        request.file.seek(0)
+        _need(engine, "reading NetCDF 4")
         return self.open(request, engine=engine)
 
-    def save(self, dataset: Any, path: Path, options: dict[str, Any]) -> None:
+    def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
+        dataset, options = self.dataset(array, like)
         engine = options.get("engine", "h5netcdf")
-        if not options:  # NetCDF 3 needs nothing more
-            try:
-                _need_hdf5("writing NetCDF 4")
-            except ImportError:
-                engine = "scipy"
+        _need(engine, "writing NetCDF 4")
         if engine == "scipy":  # it has no unsigned numbers: the next wider type holds them
             wider = {"u1": np.int16, "u2": np.int32, "u4": np.float64}
             kinds = {name: wider.get(v.dtype.str[1:]) for name, v in dataset.data_vars.items()}
             dataset = dataset.assign({name: dataset[name].astype(kind) for name, kind in kinds.items() if kind})
-        xr = attempt_import("xarray", "writing NetCDF", "xarray")
         try:
-            if engine == "scipy" or tuple(map(int, xr.__version__.split(".")[:2])) >= IN_MEMORY:
-                path.write_bytes(dataset.to_netcdf(engine=engine))  # HDF5 itself crashes where the disk is full
-            else:
-                dataset.to_netcdf(path, engine=engine)
+            sink.write(dataset.to_netcdf(engine=engine))  # in memory: HDF5 itself crashes where the disk is full
         except (ValueError, TypeError) as error:
             version = 3 if engine == "scipy" else 4
             msg = f"NetCDF {version} cannot hold these values ({error}); write .zarr or .npy instead."
             raise FileError(msg) from error
 
 
-def _need_hdf5(what: str) -> None:
-    for module in ("h5netcdf", "h5py"):
+def _need(engine: str, what: str) -> None:
+    for module in ("h5netcdf", "h5py") if engine == "h5netcdf" else ():
         attempt_import(module, what, "xarray")
 
 
 @task("netcdf", "xarray", "scipy.io", "h5netcdf", "h5py")
 @task("zarr", "xarray", "zarr")
-def dataset_of(source: str, engine: str) -> tuple[Any, bool]:
-    """(the Dataset of a file as it is stored, in memory; have its dimensions names?)."""
+def dataset_of(source: str | bytes, engine: str) -> tuple[Any, bool]:
+    """(the Dataset of a file, by its path or its bytes, as it is stored, in memory; have its dimensions names?)."""
     import xarray as xr
 
     if engine == "h5netcdf":
         with open_hdf5(source, "reading NetCDF 4"):
             pass  # refuses what reaches into other files
-    file, named = (
-        _open_zarr(source) if engine == "zarr" else (xr.open_dataset(source, engine=engine, decode_cf=False), True)
-    )
+    if isinstance(source, str) and engine == "zarr":
+        file, named = _open_zarr(source)
+    else:
+        stream = io.BytesIO(source) if isinstance(source, bytes) else source
+        file, named = xr.open_dataset(stream, engine=engine, decode_cf=False), True
     with file:
         ask(2 * file.nbytes, "what is in it, unpacked,")
         return file.load(), named
@@ -198,17 +187,14 @@ class Zarr(Labelled):
     endings = (".zarr",)
     store = True
 
-    @classmethod
-    def is_store(cls, path: Path) -> bool:
-        return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
-
     def read(self, request: Request) -> Loaded:
         attempt_import("zarr", "reading Zarr", "xarray")
         assert request.path is not None
         return self.open(request, engine="zarr", version=3 if (request.path / "zarr.json").is_file() else 2)
 
-    def save(self, dataset: Any, path: Path, options: dict[str, Any]) -> None:
+    def write_path(self, path: Path, array: Array, like: Loaded) -> None:
         attempt_import("zarr", "writing Zarr", "xarray")
+        dataset, options = self.dataset(array, like)
         version = options.get("version", 2)  # version 3 knows no text labels yet
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*does not have a Zarr V3 specification")  # it was so before
