@@ -17,9 +17,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.blocks.known import find_in_rows, look_up_values, read_entries, within
 from tensorfill.blocks.rows import Rows
 from tensorfill.blocks.sample import Sample
+from tensorfill.data.coordinates import match_rows
 from tensorfill.data.observations import Observations
 from tensorfill.typing import Array
 
@@ -174,7 +174,7 @@ class Partitions(ABC):
         lengths = tuple(length for m, length in enumerate(self.shape) if m != n)
         found = self.gather(find_in_rows, (n, rows, lengths), self.main)[1]
         if self.held is not None:
-            found = [*found, within(self.held.indices, n, rows, lengths)]
+            found = [*found, entries_in_rows(self.held.indices, n, rows, lengths)]
         return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
     def known(self, where: Array) -> Array:
@@ -193,6 +193,42 @@ def in_unit(block: Block, shift: float, spread: float, dtype: Any) -> Array:
     if shift == 0 and spread == 1:
         return block.values.astype(dtype, copy=False)
     return ((block.values.astype(np.float64, copy=False) - shift) / spread).astype(dtype, copy=False)
+
+
+def read_entries(block: Block, shared: None, own: None) -> tuple[None, tuple[Array, Array]]:
+    """(nothing, (coordinates, values) of the block)."""
+    return None, (block.coordinates(), block.values)
+
+
+def look_up_values(block: Block, where: Array, own: None) -> tuple[None, Array]:
+    """(nothing, the values at those of the coordinates (k, N), sorted along the block's mode, that are in its rows)."""
+    ends = np.searchsorted(where[:, block.mode], (block.rows.start, block.rows.stop))
+    mine = np.array(where[ends[0] : ends[1]])
+    mine[:, block.mode] -= block.first
+    lengths = tuple(
+        int(max(block.indices[:, n].max(initial=0), mine[:, n].max(initial=0))) + 1 for n in range(where.shape[1])
+    )
+    found = match_rows(block.indices, mine, lengths)
+    out = np.full(len(mine), np.nan)
+    out[found >= 0] = block.values[found[found >= 0]]
+    return None, out
+
+
+def find_in_rows(
+    block: Block, shared: tuple[int, Array, tuple[int, ...]], own: None
+) -> tuple[None, tuple[Array, Array]]:
+    """(nothing, of what is known in certain rows: which of them, and the index along mode n).
+
+    `shared`: n, the rows by their coordinates along all other modes (rows, N - 1), and the lengths of those.
+    """
+    n, rows, lengths = shared
+    return None, entries_in_rows(block.coordinates(), n, rows, lengths)
+
+
+def entries_in_rows(where: Array, n: int, rows: Array, lengths: tuple[int, ...]) -> tuple[Array, Array]:
+    """Of the coordinates (k, N) that lie in the rows: (which row, the index along mode n)."""
+    found = match_rows(rows, np.delete(where, n, axis=1), lengths)
+    return found[found >= 0], where[found >= 0, n]
 
 
 def add(a: Any, b: Any) -> Any:

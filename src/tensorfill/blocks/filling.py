@@ -12,14 +12,37 @@ from tensorfill.blocks.base import BLOCK
 from tensorfill.blocks.cluster import ClusterPartitions, block_size, can_reach_workers
 from tensorfill.blocks.disk import CHUNK, DiskPartitions, Store, Tell
 from tensorfill.blocks.draw import Draw, Tally
-from tensorfill.blocks.labels import Numbering
 from tensorfill.blocks.pieces import Piece
 from tensorfill.blocks.rows import Rows
 from tensorfill.data.memory import ask
+from tensorfill.io.formats.long import natural_order
 from tensorfill.typing import Array
 
 LONGEST = 2**31 - 1  # coordinates are int32
 ROW = 64  # bytes that every slice of a mode takes before the first factor: counts, cuts, labels
+
+
+class Numbering:
+    """The labels of one dimension, numbered in the order of their first appearance."""
+
+    def __init__(self) -> None:
+        self.seen: dict[Any, int] = {}
+
+    def codes(self, labels: Sequence[Any], which: Array) -> Array:
+        """Numbers of `labels[which]`, (n,); labels are different from one another."""
+        seen = self.seen
+        numbers = np.fromiter((seen.setdefault(label, len(seen)) for label in labels), np.int64, len(labels))
+        return numbers[which]
+
+    def finish(self) -> tuple[Array, Array]:
+        """(labels (I_n,) in the order of the tensor, for each number its place in it)."""
+        found = list(self.seen)
+        order = natural_order(found)
+        rank = np.empty(len(found), dtype=np.int32)
+        rank[order] = np.arange(len(found), dtype=np.int32)
+        labels = [found[k] for k in order]
+        whole = all(type(label) is int for label in labels)
+        return np.array(labels) if whole else np.fromiter(labels, dtype=object), rank
 
 
 @dataclass(frozen=True, eq=False)

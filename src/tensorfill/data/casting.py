@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tensorfill.data.exact import floats
+from tensorfill.data.exact import floats, is_number
 from tensorfill.typing import Array
 
 
@@ -30,7 +30,7 @@ def cast_like(values: Array, dtype: np.dtype[Any]) -> Array:
 def column_numbers(column: Any, hint: str = "Choose a column of numbers.") -> Array:
     """The numbers of a pandas column: as they are, or as floats with NaN where its type has its own missing value."""
     if column.dtype.kind not in "biuf":
-        if any(isinstance(x, str) and _is_number(x) for x in column.unique()):  # numbers as text, and perhaps words
+        if any(isinstance(x, str) and is_number(x) for x in column.unique()):  # numbers as text, and perhaps words
             name = f"frame[{column.name!r}]"
             hint = f"Make numbers of text, gaps of all else: {name} = pandas.to_numeric({name}, errors='coerce')."
         return floats(column.to_numpy(dtype=object), f"the values of column {column.name!r}", hint)
@@ -58,10 +58,3 @@ def as_objects(column: Any, estimate: Array) -> Array:
         return estimate
     places = max(0, *(-int(x.as_tuple().exponent) for x in known if x.is_finite()))
     return np.array([Decimal(f"{x:.{places}f}") for x in estimate.ravel()], dtype=object).reshape(estimate.shape)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False

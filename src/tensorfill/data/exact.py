@@ -35,7 +35,7 @@ def _other(array: Array) -> str:
         return f"dtype {array.dtype}. Give both parts, with one more mode: numpy.stack([T.real, T.imag], axis=-1)."
     if kind in "US" and array.size:
         flat = array.ravel()
-        bad = next((k for k, text in enumerate(flat) if not _is_number(text)), 0)
+        bad = next((k for k, text in enumerate(flat) if not is_number(text)), 0)
         index = tuple(int(i) for i in np.unravel_index(bad, array.shape))
         return f"text, {str(flat[bad])!r} at index {index}. Mark what is missing by None or NaN; number what has names."
     if kind in "Mm":
@@ -43,7 +43,8 @@ def _other(array: Array) -> str:
     return f"dtype {array.dtype}. Choose one of its fields." if kind == "V" else f"dtype {array.dtype}."
 
 
-def _is_number(text: Any) -> bool:
+def is_number(text: Any) -> bool:
+    """Does a text say a number, and not that there is none?"""
     try:
         return not np.isnan(float(text))
     except ValueError:

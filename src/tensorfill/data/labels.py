@@ -144,9 +144,7 @@ def _array(labels: Sequence[Any]) -> Array:
     kinds = {type(x) for x in labels}
     if kinds == {np.datetime64} or all(issubclass(k, np.number | int | float) for k in kinds):
         return np.asarray(labels)
-    out = np.empty(len(labels), dtype=object)
-    out[:] = list(labels)
-    return out
+    return np.fromiter(labels, dtype=object)
 
 
 def _read(text: list[str]) -> Array:

@@ -12,9 +12,8 @@ from datetime import date, time
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 MOST_LEVELS = 50
 PER_LEVEL = 5  # rows that a level needs on average: with fewer, text is free text

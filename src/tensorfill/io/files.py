@@ -84,10 +84,9 @@ def number_or_text(given: float | str | None) -> float | str | None:
 
 def columns_of(path: str | Path) -> dict[str, list[str]]:
     """The columns of a table as they stand in it, by their names: to choose from. Empty for other files."""
-    kind = format_of(path)
-    if kind is None:
+    if format_of(path) is None:
         return {}
-    with file_errors(path, "read"), open_file(path, kind) as (request, _):
+    with file_errors(path, "read"), open_file(path) as (kind, request):
         return kind().columns(request)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.arrays import from_coo, from_dense
 from tensorfill.data.casting import cast_like
@@ -22,8 +21,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.data.sources import Wrapped
 from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.io.polars_frames import observe_arrow, observe_polars
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 ABSENT = ("missing", "zero")
 

@@ -11,11 +11,11 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.arrays import from_coo, from_dense, series_dims
 from tensorfill.data.casting import column_numbers
 from tensorfill.data.coordinates import first_duplicate
+from tensorfill.data.exact import is_number
 from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import DataWarning, Observations, check_dims, maker
 from tensorfill.data.sentinels import warn_of_sentinels
@@ -25,8 +25,7 @@ from tensorfill.io.encoding import PER_LEVEL, TableEncoder
 from tensorfill.io.formats.long import encode_labels
 from tensorfill.io.formats.names import ignored_columns_note
 from tensorfill.registry import did_you_mean
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 KINDS = 0.2  # of the cells of a column that are words from which on its numbers are names too
 
@@ -151,7 +150,7 @@ def _is_text(column: Any) -> bool:
         return False
     if any(CODE.fullmatch(x) for x in known.unique()):
         return True
-    words = sum(count for x, count in known.value_counts().items() if not _is_number(x))
+    words = sum(count for x, count in known.value_counts().items() if not is_number(x))
     # one word among numbers is a mistake to report; drives "4", "f" and "r", again and again, are three kinds
     repeats = PER_LEVEL * known.nunique() <= len(known)
     return len(known) > 0 and (words == len(known) or (repeats and words >= KINDS * len(known)))
@@ -162,14 +161,6 @@ def _is_nested(column: Any) -> bool:
     if column.dtype.kind != "O" or hasattr(column, "cat"):
         return False
     return any(isinstance(x, Collection) and not isinstance(x, str | bytes) for x in column)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _label(data: Any, others: Sequence[int]) -> Any:
@@ -283,6 +274,4 @@ def by_appearance(column: list[Any], name: str) -> tuple[Array, Array]:
         msg = f"labels in column {name!r} must be of one kind that can be sorted; got {', '.join(kinds)}."
         raise TypeError(msg)
     axis = encode_labels(column)
-    labels = np.empty(len(axis.labels), dtype=object)
-    labels[:] = axis.labels
-    return labels, axis.codes
+    return np.fromiter(axis.labels, dtype=object), axis.codes

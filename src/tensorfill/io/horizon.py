@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tensorfill.data.dates import format_like
 from tensorfill.data.labels import axis_labels, plain_labels, with_positions
@@ -26,8 +25,7 @@ from tensorfill.io.dataarrays import DatasetSource
 from tensorfill.io.formats.base import Loaded
 from tensorfill.io.formats.steps import all_steps, frequency, step_note
 from tensorfill.io.formats.tables import with_slices
-
-Array = NDArray[Any]
+from tensorfill.typing import Array
 
 PLAIN = "npy"
 

@@ -12,7 +12,7 @@ import numpy as np
 from tensorfill.data.observations import DataWarning
 from tensorfill.io.formats.base import FORMATS, Loaded
 from tensorfill.io.formats.cells import Notation, to_python, to_text
-from tensorfill.io.formats.opening import format_of, recognised
+from tensorfill.io.formats.opening import format_of, open_file
 from tensorfill.io.formats.output import write_stream
 from tensorfill.io.formats.parquet import ArrowSheet
 from tensorfill.io.formats.tables import Sheet, Table
@@ -45,7 +45,7 @@ class MixedTable:
             endings = (kind.endings[0] for _, kind in FORMATS.items() if issubclass(kind, Table))
             msg = f"a table must end in {', '.join(endings)}; got {path!r}."
             raise ValueError(msg)
-        with recognised(path, kind) as request:
+        with open_file(path) as (_, request):
             cells, extra = kind().open(request)
         if kind.cells == "arrow":
             frame = cells.to_pandas()
@@ -159,13 +159,11 @@ def _of_text(texts: Any, notation: Notation, missing_value: float | str | None) 
 def _values(column: Any) -> Any:
     """The values of a column as a sheet has them, None for missing."""
     moments = column.dtype.kind == "M"
-    cells = [
+    cells = (
         None if gap else x.to_pydatetime() if moments else to_python(x)
         for x, gap in zip(column, column.isna(), strict=True)
-    ]
-    out = np.empty(len(cells), dtype=object)
-    out[:] = cells
-    return out
+    )
+    return np.fromiter(cells, dtype=object)
 
 
 def _texts(column: Any, known: Any, notation: Notation) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tensorfill.blocks import Sample
-from tensorfill.blocks.known import within
+from tensorfill.blocks.base import entries_in_rows
 from tensorfill.data.coordinates import check_inside
 from tensorfill.data.labels import axis_labels
 from tensorfill.models import CP
@@ -148,6 +148,6 @@ def _find_known(done: Completion, n: int, rows: Array) -> Any:
         row, index = obs.all.known_in(n, different)
     else:
         lengths = tuple(length for m, length in enumerate(obs.shape) if m != n)
-        row, index = within(obs.indices, n, different, lengths)
+        row, index = entries_in_rows(obs.indices, n, different, lengths)
     known = csr_array((np.ones(len(row), dtype=bool), (row, index)), shape=(len(different), obs.shape[n]))
     return known[which.reshape(-1)]

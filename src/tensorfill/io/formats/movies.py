@@ -17,7 +17,7 @@ from tensorfill.data.memory import ask
 from tensorfill.io.formats import geotiff
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
 from tensorfill.io.formats.isolated import read_isolated, task
-from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, stack_alpha, to_image
+from tensorfill.io.formats.pictures import ask_room, guess_axes, load_picture, pixels, planes, stack_alpha, to_image
 from tensorfill.io.optional import attempt_import
 
 COLOURS = (2, 6)  # photometric: RGB, YCbCr; bands of anything else are measurements
@@ -87,7 +87,7 @@ class TIFF(Format):
         if "map" in like.extra:
             sink.write(geotiff.write_map(array, like))
             return
-        axes = like.extra.get("axes") or _guess(array.shape)
+        axes = like.extra.get("axes") or guess_axes(array.shape)
         alpha = like.extra.get("alpha")
         if array.dtype == np.bool_ and "C" in axes:  # one bit per sample is for black and white only
             array = array.astype(np.uint8) * np.uint8(255)
@@ -104,12 +104,6 @@ class TIFF(Format):
         settings = {"compression": "tiff_adobe_deflate", **keep}
         images[0].save(out, "TIFF", save_all=len(images) > 1, append_images=images[1:], **settings)
         sink.write(out.getbuffer())
-
-
-def _guess(shape: tuple[int, ...]) -> str:
-    """What the modes of an array from elsewhere mean; "" for anything that is not a picture or a video."""
-    colour = "C" if len(shape) > 2 and shape[-1] in (3, 4) else ""
-    return {2: "HW", 3: "FHW"}.get(len(shape) - len(colour), "") + colour if len(shape) > 1 else ""
 
 
 def _faithful(image: Any) -> bool:

@@ -86,26 +86,21 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
             raise FileError(msg)
         _check_options(FORMATS["zarr"], request)
         return FORMATS["zarr"]().read(replace(request, path=place))
-    with open_file(path, kind or format_of(path), request) as (ready, head):
-        seen = sniff(head)
-        kind = kind or format_of(path) or seen
+    with open_file(path, kind, request) as (found, ready):
         ending = "" if ready.path is None else ready.path.suffix
-        if kind is None:
-            what = f"the ending {ending} is not known, nor is how it starts" if ending else "its format is not known"
-            msg = f"{what}. {readable_endings()}; say what it is with --format."
-            raise FileError(msg)
-        _check_kind(kind, seen, head, ready)
-        if format is not None or not ending or format_of(path) is not None:
-            return kind().read(ready)
-        return _read_strange(kind, ready, ending)
+        if kind is not None or not ending or format_of(path) is not None:
+            return found().read(ready)
+        return _read_strange(found, ready, ending)
 
 
 @contextmanager
 def open_file(
-    path: str | Path, kind: type[Format] | None, request: Request | None = None
-) -> Iterator[tuple[Request, bytes]]:
-    """(the request with the open file, unpacked if it is gzipped and may be; how it starts)."""
-    request = request or Request()
+    path: str | Path, kind: type[Format] | None = None, request: Request | None = None
+) -> Iterator[tuple[type[Format], Request]]:
+    """(the format of a file: that given, or by its ending, or by how it starts; the request with the open file, which
+    is unpacked if it is gzipped).
+    """
+    request, kind = request or Request(), kind or format_of(path)
     with nullcontext(sys.stdin.buffer) if str(path) == "-" else open(path, "rb") as file:
         if str(path) == "-" or not file.seekable():  # a named pipe, or the shell's <(command)
             request = replace(request, file=io.BytesIO(read_bounded(file, "what comes in")))
@@ -121,19 +116,19 @@ def open_file(
             with gzip.GzipFile(fileobj=request.file) as packed:
                 whole = read_bounded(packed, "unpacked it", kind.cost if kind else 2.0)
             request, head = replace(request, file=io.BytesIO(whole)), whole[:4096]
-        yield request, head
+        kind = _check_kind(kind, sniff(head), head, request)
+        yield kind, request
 
 
-@contextmanager
-def recognised(path: str | Path, kind: type[Format], request: Request | None = None) -> Iterator[Request]:
-    """The request with the open file, which is of that format."""
-    with open_file(path, kind, request) as (ready, head):
-        _check_kind(kind, sniff(head), head, ready)
-        yield ready
-
-
-def _check_kind(kind: type[Format], seen: type[Format] | None, head: bytes, request: Request) -> None:
-    """Refuse a file that is not what it says, options that mean nothing for it, and one too large."""
+def _check_kind(kind: type[Format] | None, seen: type[Format] | None, head: bytes, request: Request) -> type[Format]:
+    """The format, if the file is what it says; refuses options that mean nothing for it, and a file too large."""
+    if kind is None and seen is None:
+        ending = "" if request.path is None else request.path.suffix
+        what = f"the ending {ending} is not known, nor is how it starts" if ending else "its format is not known"
+        msg = f"{what}. {readable_endings()}; say what it is with --format."
+        raise FileError(msg)
+    kind = kind or seen
+    assert kind is not None
     foreign = kind.magic and not kind.begins(head) and kind.name != "mat"  # MATLAB's version 4 has no start of its own
     wrong = foreign or (kind.text and (seen is None or not seen.text))
     if wrong or kind.store:
@@ -142,6 +137,7 @@ def _check_kind(kind: type[Format], seen: type[Format] | None, head: bytes, requ
         raise FileError(msg)
     _check_options(kind, request)
     ask(kind.cost * request.length(), kind.title)
+    return kind
 
 
 def _read_strange(kind: type[Format], request: Request, ending: str) -> Loaded:

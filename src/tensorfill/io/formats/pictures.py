@@ -72,16 +72,10 @@ def load_picture(
     )
 
 
-def guess_axes(shape: tuple[int, ...], title: str) -> str:
-    """What the modes of an array mean that did not come from a picture."""
-    if len(shape) == 2:
-        return "HW"
-    if len(shape) == 3:
-        return "HWC" if shape[-1] in (1, 3, 4) else "FHW"
-    if len(shape) == 4 and shape[-1] in (1, 3, 4):
-        return "FHWC"
-    msg = f"{title} holds (H, W) or (H, W, 3 or 4), and frames of these; got shape {shape}; write .npy instead."
-    raise FileError(msg)
+def guess_axes(shape: tuple[int, ...]) -> str:
+    """What the modes of an array mean that did not come from a picture; "" where it is none, nor frames of one."""
+    colour = "C" if len(shape) > 2 and shape[-1] in (1, 3, 4) else ""
+    return {2: "HW", 3: "FHW"}.get(len(shape) - len(colour), "") + colour
 
 
 def samples(array: Array, like: Loaded, title: str, *, deep: bool) -> Array:
@@ -113,8 +107,13 @@ def planes(
     array: Array, like: Loaded, title: str, *, deep: bool = True, video: bool = False
 ) -> tuple[Array, Array | None, str]:
     """(samples, alpha or None, axes) for writing; refuses what the format cannot hold."""
-    axes = like.extra.get("axes") or guess_axes(array.shape, title)
+    axes = like.extra.get("axes") or guess_axes(array.shape)
     alpha = like.extra.get("alpha")
+    if "HW" not in axes:
+        msg = (
+            f"{title} holds (H, W) or (H, W, 3 or 4), and frames of these; got shape {array.shape}; write .npy instead."
+        )
+        raise FileError(msg)
     if "F" in axes and not video:
         msg = f"{title} holds one picture and this is a video of {array.shape[0]} frames; write .tif instead."
         raise FileError(msg)
