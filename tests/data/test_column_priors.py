@@ -86,6 +86,7 @@ BAD = {
     "a prior that is none": ({"age": "norml"}, {}, "prior must be one of"),
     "outside": ({"age": "bernoulli"}, {}, "values must be >= 0 and <= 1 for Bernoulli; got .* in column 'age'"),
     "numbers as categories": ({"stars": "categorical"}, {}, "'stars' holds numbers; make them categories"),
+    "an order that text lacks": ({"city": "ordinal"}, {}, r"levels of column 'city' have no order.*ordered=True"),
     "text as numbers": ({"city": "poisson"}, {}, "'city', which holds no numbers"),
     "a method": ({"age": "normal"}, {"method": "bayes"}, 'belong to method="auto"'),
 }
@@ -96,6 +97,22 @@ def test_refusals_are_sentences(case):
     prior, settings, words = BAD[case]
     with pytest.raises(ValueError, match=words):
         tfl.complete(people(), prior=prior, **settings)
+
+
+def test_a_prior_that_would_change_nothing_is_refused():
+    """`categorical` of free text and of ordered levels was taken, and ignored."""
+    note = people().assign(note=[f"remark {n}" for n in range(90)])
+    with pytest.raises(ValueError, match=r"column 'note' cannot be categorical: .*; leave it out of prior"):
+        complete(note, prior={"note": "categorical"})
+    sizes = pd.Categorical(np.resize(["S", "M", "L"], 90), ["S", "M", "L"], ordered=True)
+    with pytest.raises(ValueError, match=r"levels of column 'size' have an order.*as_unordered"):
+        complete(people().assign(size=sizes), prior={"size": "categorical"})
+
+
+def test_columns_of_polars_have_priors_as_well():
+    frame = pytest.importorskip("polars").from_pandas(people())
+    given = complete(frame, prior=ALL).completed
+    assert given["score_id"].null_count() == given["city"].null_count() == 0
 
 
 def test_arrays_have_no_columns():

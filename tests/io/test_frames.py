@@ -84,6 +84,13 @@ def test_text_and_dates_beside_numbers_are_carried_along():
         quick(table, horizon=2)
 
 
+def test_a_name_that_looks_like_a_number_is_a_name():
+    """Codes of airports, 0E8 among them, ended in "must be numbers; got '00M'"."""
+    codes = [f"{n:02}{letter}" for n in range(10) for letter in "ABCE"]
+    table = weather().assign(iata=[code.replace("07E", "0E8") for code in codes])
+    assert list(quick(table).completed["iata"]) == list(table["iata"])
+
+
 def test_cells_without_a_text_are_told():
     with pytest.warns(DataWarning, match="column 'sky' holds no numbers and is left as it is, 1 of its cells empty"):
         quick(weather().assign(sky=["grey"] * 39 + [None]))

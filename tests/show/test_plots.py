@@ -1,6 +1,7 @@
 """Plots, the card and what is said about a result: each shows what it claims to show."""
 
 import dataclasses
+import itertools
 import re
 
 import numpy as np
@@ -152,7 +153,7 @@ def test_titles_of_cuts_do_not_run_into_each_other():
     figure.draw_without_rendering()
     boxes = [axes.title.get_window_extent() for axes in figure.axes if axes.get_title()]
     assert len(boxes) > 1
-    assert all(one.x1 <= two.x0 for one, two in zip(boxes, boxes[1:], strict=False))
+    assert all(one.x1 <= two.x0 for one, two in itertools.pairwise(boxes))
 
 
 def scales(figure):

@@ -93,6 +93,31 @@ def test_cells_of_a_table_are_counted_not_the_numbers_that_stand_for_them(rng):
     assert "65 of 80 entries (81.2%) known" in str(done)
 
 
+def test_gaps_of_identifiers_and_empty_columns_are_not_counted_as_filled(rng):
+    z = rng.normal(size=60)
+    table = pd.DataFrame({"id": np.arange(60.0), "a": z, "b": z + rng.normal(size=60), "none": np.nan})
+    table = table.assign(city=np.where(z > 0, "Rome", "Oslo"))
+    table.iloc[5:9, :3] = np.nan
+    with pytest.warns(tfl.DataWarning):
+        done = tfl.complete(table, effort="quick")
+    assert summary.entries(done) == ((60, 5), 4 * 60 - 12, 8)
+    assert 0 <= summary.facts(done)["rmse_observed"] < np.inf  # it was null: identifiers have no estimate
+
+
+def test_the_levels_of_a_category_are_one_line(rng):
+    """A table of cars had a line for each of 38 models: `model = a4: 0.12 SD`."""
+    z = rng.normal(size=200)
+    city = np.array(["Bern", "Oslo", "Rome"])[np.digitize(z, [-0.5, 0.5])]
+    table = pd.DataFrame({"height": z + 0.1 * rng.normal(size=200), "city": city, "weight": z})
+    table.iloc[:40, 0] = table.iloc[40:80, 1] = table.iloc[80:120, 2] = np.nan
+    done = tfl.complete(table, effort="quick")
+    names = [line.split(":")[0] for line in summary.column_lines(done)]
+    assert names == ["height", "city", "weight"]
+    parts = [c for c in done.by_column if c.name.startswith("city = ")]
+    said = float(summary.column_lines(done)[1].split()[1])
+    assert min(c.error for c in parts) - 0.01 <= said <= max(c.error for c in parts) + 0.01
+
+
 def test_land_is_not_counted_as_filled(rng):
     T = rng.normal(size=(12, 6, 8))
     T[:, 2:, 4:] = np.nan

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from tensorfill.data.facts import FAR_UNITS, TWO_ENDS, is_scale, kind_of_numbers, unit_mode
 from tensorfill.data.labels import all_labels, as_datetimes, axis_labels
 from tensorfill.data.observations import Observations
+from tensorfill.data.sources import encoded_source
 from tensorfill.data.units import slice_statistics
 from tensorfill.data.unobserved import TIME_NAMES
 from tensorfill.numerical.base import NumericalPrior, make_prior
@@ -53,6 +55,11 @@ class ColumnFacts:
     def is_data(self) -> bool:
         """Is it a column to learn from?"""
         return self.kind not in ("empty", "constant", "identifier", "copy")
+
+    @property
+    def keeps_gaps(self) -> bool:
+        """Do its gaps stay?"""
+        return self.kind in ("empty", "identifier")
 
 
 def is_table(obs: Observations) -> bool:
@@ -103,9 +110,10 @@ def with_column_priors(obs: Observations, given: Mapping[str, NumericalPrior | s
     if not is_table(obs):
         msg = f"priors by column are for tables; got shape {obs.shape}. Name one prior for all, or make a tfl.Problem."
         raise ValueError(msg)
-    frame = getattr(obs.source, "frame", None)
-    names, numbers = [str(c) for c in getattr(frame, "columns", ())], set(column_names(obs))
-    names = names or sorted(numbers)
+    source = encoded_source(obs.source)
+    numbers = set(column_names(obs)) - getattr(obs.source, "latent", set())
+    names = [str(c) for c in getattr(getattr(source or obs.source, "frame", None), "columns", ())] or sorted(numbers)
+    encoded = {} if source is None else {names[c.place]: c for c in source.encoder.used}
     for name, prior in given.items():
         if name not in names:
             msg = (
@@ -120,7 +128,24 @@ def with_column_priors(obs: Observations, given: Mapping[str, NumericalPrior | s
                 f"prior of {name!r}, which holds no numbers, must be categorical, ordinal or bernoulli; got {prior!r}."
             )
             raise ValueError(msg)
+        if name not in numbers:
+            _check_levels(name, prior, encoded.get(name))
     return replace(obs, column_priors={name: prior for name, prior in given.items() if name in numbers})
+
+
+def _check_levels(name: str, prior: Any, encoded: Any) -> None:
+    """Refuse a prior that a column of text or categories, encoded in this way or not at all, does not have."""
+    if encoded is None:
+        msg = f"column {name!r} cannot be {prior}: it has one level alone, or too few rows for each; leave it out of "
+        raise ValueError(msg + "prior.")
+    if encoded.kind == "levels" and prior != "categorical":
+        msg = f"levels of column {name!r} have no order, so that its prior must be categorical; got {prior!r}. Give "
+        msg += f"them one: frame[{name!r}] = pandas.Categorical(frame[{name!r}], [...], ordered=True)."
+        raise ValueError(msg)
+    if encoded.kind == "codes" and len(encoded.levels) > 2 and prior != "ordinal":
+        msg = f"levels of column {name!r} have an order, so that its prior must be ordinal; got {prior!r}. "
+        msg += f"Take the order away: frame[{name!r}] = frame[{name!r}].cat.as_unordered()."
+        raise ValueError(msg)
 
 
 def _facts_of_prior(name: str, known: Array, given: NumericalPrior | str) -> ColumnFacts | None:

@@ -312,3 +312,10 @@ class FrameSource:
 
     def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
         return dict(zip(self.dims, self.labels, strict=True))
+
+
+def encoded_source(source: Any) -> EncodedSource | SavedSource | None:
+    """The table whose columns were encoded as numbers, if this source holds one."""
+    while source is not None and not isinstance(source, EncodedSource | SavedSource):
+        source = getattr(source, "inner", None)
+    return source

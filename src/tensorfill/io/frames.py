@@ -150,10 +150,13 @@ def _is_text(column: Any) -> bool:
         return False
     if any(CODE.fullmatch(x) for x in known.unique()):
         return True
-    words = sum(count for x, count in known.value_counts().items() if not is_number(x))
-    # one word among numbers is a mistake to report; drives "4", "f" and "r", again and again, are three kinds
+    counts = [count for x, count in known.value_counts().items() if not is_number(x)]
+    words = sum(counts)
+    # one word among numbers is a mistake to report; drives "4", "f" and "r", again and again, are three kinds, and
+    # "0E8" among codes of airports, "00A", "05C", ..., is a name
     repeats = PER_LEVEL * known.nunique() <= len(known)
-    return len(known) > 0 and (words == len(known) or (repeats and words >= KINDS * len(known)))
+    names = 2 * words > len(known) and 2 * len(counts) > words
+    return len(known) > 0 and (words == len(known) or names or (repeats and words >= KINDS * len(known)))
 
 
 def _is_nested(column: Any) -> bool:

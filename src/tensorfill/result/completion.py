@@ -15,7 +15,7 @@ from tensorfill.data.columns import ColumnFacts
 from tensorfill.data.facts import Facts, kind_of_numbers
 from tensorfill.data.labels import coordinates_of
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import ArraySource, EncodedSource
+from tensorfill.data.sources import ArraySource, EncodedSource, encoded_source
 from tensorfill.data.units import Units
 from tensorfill.models import Model
 from tensorfill.numerical.base import NumericalPrior
@@ -118,10 +118,8 @@ class Completion(Exports):
 
     def probabilities(self, column: Any) -> Any:
         """Of every level of a category, normalised: a table with a row for each row and a column for each level."""
-        source: Any = self.observations.source
-        while source is not None and not isinstance(source, EncodedSource):
-            source = getattr(source, "inner", None)
-        if source is None:
+        source = encoded_source(self.observations.source)
+        if not isinstance(source, EncodedSource):
             msg = f"probabilities are of a column of text or categories in a pandas table; got {column!r} of none."
             raise ValueError(msg)
         return source.probabilities(self.full, column)

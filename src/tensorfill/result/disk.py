@@ -17,10 +17,9 @@ from tensorfill.data.memory import BudgetError
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import (
     ArraySource,
-    ConvertedSource,
-    EncodedSource,
     LineSource,
     SavedSource,
+    encoded_source,
     first_column,
     root,
 )
@@ -195,8 +194,8 @@ def _observations(arrays: dict[str, Array], meta: dict[str, Any]) -> Observation
 
 def _table(source: Any) -> dict[str, Any] | None:
     """How the columns of a table became numbers, so that new rows can be added; None where they are numbers."""
-    source = getattr(source, "inner", source) if isinstance(source, ConvertedSource) else source
-    if not isinstance(source, EncodedSource | SavedSource):
+    source = encoded_source(source)
+    if source is None:
         return None
     return {"columns": [str(c) for c in source.frame.columns], "encoder": source.encoder.settings()}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from tensorfill.data.casting import cast_like
 from tensorfill.data.labels import as_datetimes, axis_labels
+from tensorfill.data.sources import encoded_source
 from tensorfill.data.units import spread_of
 from tensorfill.models.base import MODELS
 from tensorfill.result.answer import draws_of
+from tensorfill.result.record import ColumnError
 from tensorfill.result.transformed import Refolded
 from tensorfill.show import view
 from tensorfill.show.convergence import convergence
@@ -34,6 +37,7 @@ def misfit(done: Completion) -> tuple[float, float]:
     pick = slice(None) if obs.nnz <= ENOUGH else np.linspace(0, obs.nnz - 1, ENOUGH).astype(np.intp)
     t = obs.values[pick].astype(np.float64)
     error = np.asarray(done.at(obs.indices[pick]), dtype=np.float64) - t
+    error = error[~np.isnan(error)]  # identifiers have no estimate
     largest = float(np.abs(error).max(initial=0.0)) or 1.0
     return float(np.sqrt(np.mean((error / largest) ** 2)) * largest), spread_of(t)
 
@@ -46,15 +50,15 @@ def size_words(done: Completion) -> str:
 
 def entries(done: Completion) -> tuple[tuple[int, ...], int, int]:
     """(shape, entries known, entries filled in): of a table with categories its cells, not the numbers that stand for
-    them; land and gaps that stay open are not filled in.
+    them; land, gaps that stay open and those of identifiers and empty columns are not filled in.
     """
     obs = done.observations
-    source: Any = obs.source
-    encoder, frame = getattr(source, "encoder", None), getattr(source, "frame", None)
-    if encoder is not None and frame is not None and len(frame) == obs.shape[0]:
-        cells = frame.iloc[:, sorted({c.place for c in encoder.used})].notna().to_numpy()
-        return cells.shape, int(cells.sum()), int((~cells).sum())
     left = 0 if done.unfilled is None else int((done.unfilled & ~obs.mask).sum())
+    left += sum(obs.shape[0] - int(obs.counts[1][n]) for n, c in enumerate(done.columns) if c.keeps_gaps)
+    source = encoded_source(obs.source)
+    if source is not None and len(source.frame) == obs.shape[0]:
+        cells = source.frame.iloc[:, sorted({c.place for c in source.encoder.used})].notna().to_numpy()
+        return cells.shape, int(cells.sum()), int((~cells).sum()) - left
     return obs.shape, obs.nnz, obs.size - obs.nnz - left
 
 
@@ -132,11 +136,34 @@ def gap_words(done: Completion) -> str:
 
 
 def column_lines(done: Completion, most: int = 12) -> list[str]:
-    """How good each column is, the first `most` of them."""
+    """How good each column is, the first `most` of them; the levels of a category together."""
     if done.error_units is None:
         return []
-    lines = [str(c) for c in done.by_column if c.entries]
+    source, spread = encoded_source(done.observations.source), dict(_spreads(done))
+    table = (
+        {} if source is None else {n: str(source.frame.columns[c.place]) for c in source.encoder.used for n in c.names}
+    )
+    columns: dict[str, list[ColumnError]] = {}
+    for c in done.by_column:
+        if c.entries:
+            columns.setdefault(table.get(c.name, c.name), []).append(c)
+    lines = [str(_together(name, parts, [spread.get(c.name, 1.0) for c in parts])) for name, parts in columns.items()]
     return [*lines[:most], *([f"and {len(lines) - most} more columns"] if len(lines) > most else [])]
+
+
+def _spreads(done: Completion) -> Iterator[tuple[str, float]]:
+    """(name, standard deviation) of every column."""
+    if done.error_units is not None and len(done.columns) == len(done.error_units.scale):
+        yield from zip((c.name for c in done.columns), done.error_units.scale.tolist(), strict=True)
+
+
+def _together(name: str, parts: Sequence[ColumnError], spreads: Sequence[float]) -> ColumnError:
+    """The error of columns of numbers that stand for one of the table, by the standard deviation of all of them."""
+    weights = [c.entries * spread**2 for c, spread in zip(parts, spreads, strict=True)]
+    error, means = (
+        math.sqrt(np.average([getattr(c, which) ** 2 for c in parts], weights=weights)) for which in ("error", "means")
+    )
+    return ColumnError(name, error, means, sum(c.entries for c in parts))
 
 
 def model_words(done: Completion) -> str:
