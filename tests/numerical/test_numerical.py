@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import pickle
 import subprocess
@@ -532,11 +531,6 @@ def test_custom_text_is_checked_saved_and_pickled(settings):
     np.testing.assert_array_equal(again.grad(t, x), prior.grad(t, x))
 
 
-def test_custom_text_has_a_second_derivative_unless_it_has_a_kink():
-    assert Custom("(x - t)**2").has("curv")
-    assert not Custom("abs(x - t)").has("curv")
-
-
 def test_custom_functions_pickle_but_cannot_be_saved():
     prior = Custom(poisson_loss, poisson_slope, **COUNT)
     assert pickle.loads(pickle.dumps(prior)) == prior
@@ -631,19 +625,16 @@ FORMULAS = [
 
 
 @pytest.mark.parametrize("text", FORMULAS)
-def test_formulas_and_their_derivatives_are_those_of_differences(text):
+def test_a_formula_and_its_derivative_are_those_of_differences(text):
     rng = np.random.default_rng(0)
     t, x, step = rng.uniform(0.5, 2, 40), rng.uniform(0.5, 2, 40), 1e-5
     plain = {name: getattr(np, name, None) for name in FUNCTIONS} | {"pi": np.pi, "t": t, "x": x}
     plain |= {"softplus": lambda u: np.logaddexp(0, u), "expit": lambda u: 1 / (1 + np.exp(-u)), "atan": np.arctan}
     plain |= {"min": lambda *a: np.minimum.reduce(a), "max": lambda *a: np.maximum.reduce(np.broadcast_arrays(*a))}
-    functions = compile_expression(text)
-    np.testing.assert_allclose(functions[0](t, x), eval(text, plain), rtol=1e-12)
-    assert len(functions) == (2 if "abs" in text else 3)
-    for lower, upper in itertools.pairwise(functions):
-        got, expected = upper(t, x), (lower(t, x + step) - lower(t, x - step)) / (2 * step)
-        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
-        assert upper(t.astype("f4"), x.astype("f4")).dtype == np.float32
+    value, slope = compile_expression(text)
+    np.testing.assert_allclose(value(t, x), eval(text, plain), rtol=1e-12)
+    np.testing.assert_allclose(slope(t, x), (value(t, x + step) - value(t, x - step)) / (2 * step), rtol=1e-6, atol=1e-7)
+    assert slope(t.astype("f4"), x.astype("f4")).dtype == np.float32
 
 
 BOMBS = [

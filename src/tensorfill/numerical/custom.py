@@ -92,15 +92,14 @@ class Custom(Extended):
         """Set the entry-wise functions that Extended calls."""
         found: dict[str, Callable[..., Any]] = {}
         if isinstance(self.expected, str):
-            text = compile_expression(self.expected, orders=0)[0]
+            text = compile_expression(self.expected)[0]
             found["_mean"] = lambda x: as_entries(text(x, x), x)
         elif self.expected is not None:
             function = self.expected
             found["_mean"] = lambda x: as_entries(function(x), x)
         self._set(found)
         if isinstance(self.loss, str):
-            formulas = compile_expression(self.loss)
-            found = dict(zip(("_nll", "_grad", "_curv"), map(_wrap, formulas), strict=False))
+            found = dict(zip(("_nll", "_grad"), map(_wrap, compile_expression(self.loss)), strict=True))
         else:
             slope = _wrap(self.slope) if self.slope is not None else self._found_slope()
             found = {"_nll": _wrap(self.loss), "_grad": slope}
