@@ -12,7 +12,6 @@ import numpy as np
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
-from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Run, Variants
 from tensorfill.methods.checks import check_above
 from tensorfill.methods.tabular.table import TableMethod
@@ -41,24 +40,24 @@ class Gaussian(TableMethod):
     reference = "Schneider: Analysis of incomplete climate data, Journal of Climate 2001"
     assumes = "columns (slices along one mode) are related linearly, in the same way in every row"
     use_when = "tables of related measurements with more rows than columns"
+    suited = f"2 to {MOST_COLUMNS} columns and more rows than that"
     shrink: float = SHRINK[0]
     beside: int | str | None = None
 
     def __post_init__(self) -> None:
         check_above(self, 0, "shrink", included=True, most=1)
 
-    def suits(self, facts: Facts) -> str | None:
-        if not facts.dense:
-            return "the tensor is too large to hold every entry"
-        return None if _tables(facts) else f"not a table of 2 to {MOST_COLUMNS} columns and more rows than that"
+    def fits(self, rows: float, columns: int) -> bool:
+        return 2 <= columns <= min(MOST_COLUMNS, rows)
 
     def variants(self, facts: Facts) -> Variants:
-        for columns in _tables(facts):
+        for columns in self.tables(facts):
             now, losses = self.reading(columns, facts), []
             for shrink in SHRINK:
                 losses.append((yield replace(now, shrink=shrink)))
-            line = _line(facts, columns)
-            if line is not None:
+            rows = [n for n in facts.ordered if n not in columns]
+            if rows and 3 * now.column_count(facts) <= MOST_COLUMNS:
+                line = min(rows, key=lambda n: facts.modes[n].rough)  # along which neighbours are most alike
                 yield replace(now, shrink=SHRINK[int(np.argmin(losses))], beside=line)
 
     @property
@@ -91,29 +90,6 @@ def em_cost(rows: int, columns: int, share: float) -> float:
     """About how many seconds EM takes on a table of which this share is known, a tenth of that held out."""
     gaps = columns * (1 - 0.9 * share)
     return 2e-3 + ROUNDS * rows * (6e-7 * gaps + 2.5e-8 * gaps**2 + 2.5e-10 * gaps**3)
-
-
-def _count(facts: Facts, columns: tuple[int, ...]) -> int:
-    return int(np.prod([facts.shape[n] for n in columns]))
-
-
-def _tables(facts: Facts) -> list[tuple[int, ...]]:
-    """Ways to read the data as a table with not too many columns, fewer than the rows."""
-    return [
-        way
-        for way in unfoldings(facts.shape)
-        if 2 <= _count(facts, way) <= min(MOST_COLUMNS, facts.size / _count(facts, way))
-    ]
-
-
-def _line(facts: Facts, columns: tuple[int, ...]) -> int | None:
-    """The mode of the rows along which neighbours are most alike, if there is one and time for three times as many
-    columns.
-    """
-    lines = [n for n in facts.ordered if n not in columns]
-    if not lines or 3 * _count(facts, columns) > MOST_COLUMNS:
-        return None
-    return min(lines, key=lambda n: facts.modes[n].rough)
 
 
 def _with_neighbours(X: Array, shape: tuple[int, ...], columns: tuple[int, ...], beside: int) -> Array:

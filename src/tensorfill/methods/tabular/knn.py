@@ -9,7 +9,6 @@ import numpy as np
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
-from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Run, Variants, unlimited
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.table import TableMethod
@@ -34,22 +33,22 @@ class KNN(TableMethod):
     reference = "Troyanskaya et al.: Missing value estimation methods for DNA microarrays, Bioinformatics 2001"
     assumes = "rows come in kinds, so that many a row has others like it"
     use_when = "questionnaires, patients, measurements of things that come in kinds"
+    suited = f"{FEWEST_ROWS} to {MOST_ROWS} rows"
     nearest: int = NEAREST[0]
 
     def __post_init__(self) -> None:
         check_whole(self, 1, "nearest")
 
-    def suits(self, facts: Facts) -> str | None:
-        return None if _tables(facts) else f"not a table of {FEWEST_ROWS} to {MOST_ROWS} rows"
+    def fits(self, rows: float, columns: int) -> bool:
+        return FEWEST_ROWS <= rows <= MOST_ROWS
+
+    def tables(self, facts: Facts) -> list[tuple[int, ...]]:
+        """Those with few rows first."""
+        return sorted(super().tables(facts), key=lambda columns: -np.prod([facts.shape[n] for n in columns]))
 
     def variants(self, facts: Facts) -> Variants:
-        best, least = self, np.inf
-        for columns in _tables(facts):
-            now = self.reading(columns, facts)
-            loss = yield now
-            if loss < least:
-                best, least = now, loss
-        if np.isfinite(least):
+        best = yield from self.readings(facts)
+        if best is not None:
             yield replace(best, nearest=NEAREST[1])
 
     @property
@@ -62,14 +61,6 @@ class KNN(TableMethod):
 
     def fill(self, X: Array, obs: Observations, run: Run) -> Array:
         return nearest_rows(X, self.nearest, run.deadline())
-
-
-def _tables(facts: Facts) -> list[tuple[int, ...]]:
-    """Ways to read the data as a table whose rows can all be compared."""
-    if not facts.dense:
-        return []
-    rows = {way: facts.size / np.prod([facts.shape[n] for n in way]) for way in unfoldings(facts.shape)}
-    return sorted((way for way in rows if FEWEST_ROWS <= rows[way] <= MOST_ROWS), key=lambda way: rows[way])
 
 
 def nearest_rows(X: Array, nearest: int, check_time: Callable[[], None] = unlimited) -> Array:

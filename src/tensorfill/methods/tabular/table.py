@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
-from tensorfill.data.unfolding import join_dims, refold_modes, unfold_modes
+from tensorfill.data.unfolding import join_dims, refold_modes, unfold_modes, unfoldings
 from tensorfill.methods.base import Method, Run
 from tensorfill.methods.tabular.means import means_table
 from tensorfill.result.answer import Filled
@@ -31,10 +32,35 @@ class TableMethod(Method):
     dim: str = ""
 
     competes = True
+    suited: ClassVar[str]  # sizes of the tables that it is for, in words
+
+    @abstractmethod
+    def fits(self, rows: float, columns: int) -> bool:
+        """Is it for tables of this size?"""
 
     @abstractmethod
     def fill(self, X: Array, obs: Observations, run: Run) -> Array:
         """Return X (rows, columns), NaN = missing, without gaps. What it says of rows that are all NaN is not used."""
+
+    def suits(self, facts: Facts) -> str | None:
+        if not facts.dense:
+            return "the tensor is too large to hold every entry"
+        return None if self.tables(facts) else f"not a table of {self.suited}"
+
+    def tables(self, facts: Facts) -> list[tuple[int, ...]]:
+        """Ways to read the data as a table that it is for: the modes that are the columns."""
+        counts = {way: int(np.prod([facts.shape[n] for n in way])) for way in unfoldings(facts.shape)}
+        return [way for way, columns in counts.items() if self.fits(facts.size / columns, columns)]
+
+    def readings(self, facts: Facts) -> Generator[Method, float, Self | None]:
+        """Yield a variant for each of the tables; return the best of them."""
+        best, least = None, np.inf
+        for columns in self.tables(facts):
+            now = self.reading(columns, facts)
+            loss = yield now
+            if loss < least:
+                best, least = now, loss
+        return best
 
     def fit(self, obs: Observations, run: Run) -> Completion:
         columns = self.column_modes(obs)

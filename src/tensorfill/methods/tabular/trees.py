@@ -8,7 +8,6 @@ import numpy as np
 
 from tensorfill.data.facts import Facts
 from tensorfill.data.observations import Observations
-from tensorfill.data.unfolding import unfoldings
 from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
 from tensorfill.methods.tabular.table import TableMethod
@@ -37,25 +36,19 @@ class Trees(TableMethod):
     reference = "Geurts, Ernst, Wehenkel: Extremely randomized trees, 2006; Stekhoven, Buehlmann: MissForest, 2012"
     assumes = "columns are related in any way, the same in every row; more rows than columns"
     use_when = "ordinary tables of mixed units: thresholds, interactions, kinds of rows"
+    suited = f"2 to {MOST_COLUMNS} columns and more rows than that"
     trees: int = 50
     rounds: int = 1
 
     def __post_init__(self) -> None:
         check_whole(self, 1, "trees", "rounds", most=MOST_TREES)
 
-    def suits(self, facts: Facts) -> str | None:
-        if not facts.dense:
-            return "the tensor is too large to hold every entry"
-        return None if _tables(facts) else f"not a table of 2 to {MOST_COLUMNS} columns and more rows than that"
+    def fits(self, rows: float, columns: int) -> bool:
+        return 2 <= columns <= MOST_COLUMNS and rows >= max(FEWEST_ROWS, 2 * columns)
 
     def variants(self, facts: Facts) -> Variants:
-        best, least = self, np.inf
-        for columns in _tables(facts):
-            now = self.reading(columns, facts)
-            loss = yield now
-            if loss < least:
-                best, least = now, loss
-        if np.isfinite(least):
+        best = yield from self.readings(facts)
+        if best is not None:
             yield replace(best, rounds=self.rounds + 1)
 
     @property
@@ -88,9 +81,3 @@ class Trees(TableMethod):
                 Z, rows = before[:, others[j]], known[:, j]
                 filled[~rows, j] = Forest.grow(Z[rows], X[rows, j], self.trees, int(turn[j])).predict(Z[~rows])
         return filled
-
-
-def _tables(facts: Facts) -> list[tuple[int, ...]]:
-    """Ways to read the data as a table with enough rows for each of its columns."""
-    counts = {way: int(np.prod([facts.shape[n] for n in way])) for way in unfoldings(facts.shape)}
-    return [w for w, p in counts.items() if 2 <= p <= MOST_COLUMNS and facts.size / p >= max(FEWEST_ROWS, 2 * p)]
