@@ -43,9 +43,9 @@ class Evaluation(Sized):
         """
         shape = list(self.shape)
         shape[block.mode] = len(own)
-        contraction = None if self.model == "cp" else MODELS[self.model].contraction(shape, self.rank)
+        contraction = MODELS[self.model].contraction(shape, self.rank)
         factors = [own if A is None else A for A in self.factors]
-        return SampledLayout(block.indices, shape, contraction, self.threads, checked=True), factors
+        return SampledLayout(block.indices, contraction, self.threads, checked=True), factors
 
 
 def value_and_pullback(block: Block, shared: Evaluation, own: Array) -> tuple[list[Any], Array]:

@@ -246,9 +246,7 @@ class Problem:
 
     def _layout(self, name: str) -> Layout:
         """A layout for these observations: "dense", "sampled", or "auto" for the one estimated to be faster."""
-        columns = max(c for _, c in self.parameter_shapes)
-        contraction = None if self.model == "cp" else self.form.contraction(self.shape, self.rank)
-        return make_layout(self.observations.indices, self.shape, columns, name, contraction)
+        return make_layout(self.observations.indices, self.form.contraction(self.shape, self.rank), name)
 
     @cached_property
     def parameter_shapes(self) -> list[tuple[int, int]]:

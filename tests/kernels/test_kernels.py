@@ -11,7 +11,7 @@ import reference_kernels as reference
 from tensorfill.kernels import dense, sampled
 from tensorfill.kernels.choose import LAYOUTS, choose_layout, estimate_memory, estimate_time, make_layout
 from tensorfill.kernels.dense import DenseLayout, choose_split, left_slabs
-from tensorfill.kernels.khatrirao import KhatriRao
+from tensorfill.kernels.khatrirao import CPContraction, KhatriRao
 from tensorfill.kernels.sampled import SampledLayout, default_threads
 
 RTOL = {np.float32: 2e-5, np.float64: 1e-12}
@@ -73,7 +73,7 @@ def problem(case, layout, dtype=np.float64, rank=3, threads=None):
     rng = np.random.default_rng(1)
     factors = [rng.normal(size=(size, rank)).astype(dtype) for size in shape]
     g = rng.normal(size=len(indices)).astype(dtype)
-    made = LAYOUTS[layout](indices.astype(np.int32), shape)
+    made = LAYOUTS[layout](indices.astype(np.int32), CPContraction(shape, rank))
     if threads:
         made.threads = threads
     return made, indices, factors, g
@@ -163,7 +163,7 @@ def test_nothing_given_is_changed(layout):
 def test_any_kind_of_array_will_do(layout):
     """Strided factors, 64-bit coordinates, a derivative in another precision."""
     made, indices, factors, g = problem("order 3", layout)
-    odd = LAYOUTS[layout](np.asfortranarray(indices.astype(np.int64)), CASES["order 3"][0])
+    odd = LAYOUTS[layout](np.asfortranarray(indices.astype(np.int64)), made.contraction)
     fortran = [np.asfortranarray(A) for A in factors]
     wide = np.stack([g, g], axis=1)[:, 0]
     for n, G in enumerate(reference.pullback_all(odd, wide, fortran)):
@@ -188,11 +188,11 @@ def test_what_is_not_finite_shows(layout, bad):
 @everywhere
 def test_what_lies_outside_is_refused(layout):
     with pytest.raises(ValueError, match=r"mode 1 must be in 0\.\.3; got 4 in row 1"):
-        LAYOUTS[layout](np.array([[0, 0], [1, 4]]), (2, 4))
+        LAYOUTS[layout](np.array([[0, 0], [1, 4]]), CPContraction((2, 4)))
     with pytest.raises(ValueError, match=r"mode 0 must be in 0\.\.1; got -1"):
-        LAYOUTS[layout](np.array([[-1, 0]]), (2, 4))
+        LAYOUTS[layout](np.array([[-1, 0]]), CPContraction((2, 4)))
     with pytest.raises(ValueError, match="one row per observation"):
-        LAYOUTS[layout](np.array([[0.0, 1.0]]), (2, 4))
+        LAYOUTS[layout](np.array([[0.0, 1.0]]), CPContraction((2, 4)))
     made, _, factors, _ = problem("order 3", layout)
     with pytest.raises(ValueError, match="factors must have shapes"):
         made.predict([factors[0][:-1], *factors[1:]])
@@ -200,9 +200,7 @@ def test_what_lies_outside_is_refused(layout):
 
 def test_dense_wants_order():
     with pytest.raises(ValueError, match="lexicographic"):
-        DenseLayout(np.array([[1, 0], [0, 1]]), (2, 2))
-    with pytest.raises(ValueError, match="at least two modes"):
-        DenseLayout(np.array([[0]]), (2,))
+        DenseLayout(np.array([[1, 0], [0, 1]]), CPContraction((2, 2)))
 
 
 # Dense ------------------------------------------------------------------------------------------------------------
@@ -242,7 +240,7 @@ def test_slabs_cover_every_row_once_in_order(shape, most_rows):
 
 def test_dense_holds_one_slab_at_a_time():
     shape, rank = (120, 120, 120), 4
-    made = DenseLayout(pick(shape, 0.05), shape)
+    made = DenseLayout(pick(shape, 0.05), CPContraction(shape))
     factors = [np.ones((size, rank), dtype=np.float32) for size in shape]
     g = np.ones(made.nnz, dtype=np.float32)
     reference.pullback_all(made, g, factors)
@@ -286,7 +284,7 @@ def test_threads_change_nothing_but_rounding(threads):
 
 def test_same_bits_with_two_threads():
     shape, rank = (90, 80, 70), 6
-    made = SampledLayout(pick(shape, 0.3), shape, threads=2)
+    made = SampledLayout(pick(shape, 0.3), CPContraction(shape), threads=2)
     rng = np.random.default_rng(0)
     factors = [rng.normal(size=(size, rank)).astype(np.float32) for size in shape]
 
@@ -324,7 +322,7 @@ def test_threads_follow_the_callers_errstate():
 
 def test_sampled_keeps_no_vector_over_the_observations():
     shape, rank = (300, 200, 100), 5
-    made = SampledLayout(pick(shape, 0.1), shape, threads=2)
+    made = SampledLayout(pick(shape, 0.1), CPContraction(shape), threads=2)
     factors = [np.ones((size, rank), dtype=np.float32) for size in shape]
     t = np.ones(made.nnz, dtype=np.float32)
 
@@ -343,7 +341,7 @@ def test_float32_sums_over_a_short_mode_do_not_drift():
     """Two million terms of one size in one row: added one by one in float32 their sum is off by 1 %."""
     nnz = 2_000_000
     indices = np.zeros((nnz, 2), dtype=np.int32)
-    made = SampledLayout(indices, (1, 1), threads=1)
+    made = SampledLayout(indices, CPContraction((1, 1)), threads=1)
     factors = [np.full((1, 1), 1.1, dtype=np.float32)] * 2
     g = np.ones(nnz, dtype=np.float32)
     truth = nnz * float(np.float32(1.1))
@@ -361,26 +359,26 @@ def test_threads_are_used_only_where_they_pay():
 
 def test_the_choice_follows_the_share_of_observed_entries():
     shape, size = (256, 256, 3), 256 * 256 * 3
-    assert choose_layout(int(0.4 * size), shape, 300) == "dense"
-    assert choose_layout(int(0.01 * size), shape, 300) == "sampled"
-    assert choose_layout(5_000_000, (1000, 1000, 1000), 16) == "sampled"
-    assert choose_layout(100, (20, 20, 20), 5) == "dense"  # not worth waiting for Numba
+    assert choose_layout(int(0.4 * size), CPContraction(shape, 300)) == "dense"
+    assert choose_layout(int(0.01 * size), CPContraction(shape, 300)) == "sampled"
+    assert choose_layout(5_000_000, CPContraction((1000, 1000, 1000), 16)) == "sampled"
+    assert choose_layout(100, CPContraction((20, 20, 20), 5)) == "dense"  # not worth waiting for Numba
 
 
 def test_the_choice_respects_memory():
-    nnz, shape, rank = 400_000, (100, 100, 100), 10
-    need = {name: estimate_memory(nnz, shape, rank, name) for name in LAYOUTS}
-    assert choose_layout(nnz, shape, rank) == "dense"
+    nnz, cp = 400_000, CPContraction((100, 100, 100), 10)
+    need = {name: estimate_memory(nnz, cp, name) for name in LAYOUTS}
+    assert choose_layout(nnz, cp) == "dense"
     assert need["sampled"] < need["dense"]
-    assert choose_layout(nnz, shape, rank, memory=need["dense"] - 1) == "sampled"
-    assert choose_layout(nnz, shape, rank, memory=1) == "sampled"
+    assert choose_layout(nnz, cp, memory=need["dense"] - 1) == "sampled"
+    assert choose_layout(nnz, cp, memory=1) == "sampled"
 
 
 @everywhere
 def test_costs_grow_with_the_work(layout):
-    base = 10_000_000, (1000, 1000, 1000), 10
-    assert estimate_time(20_000_000, *base[1:], layout) > estimate_time(*base, layout)
-    assert estimate_time(*base[:2], 20, layout) > estimate_time(*base, layout)
+    nnz, (small, large) = 10_000_000, [CPContraction((1000, 1000, 1000), rank) for rank in (10, 20)]
+    assert estimate_time(2 * nnz, small, layout) > estimate_time(nnz, small, layout)
+    assert estimate_time(nnz, large, layout) > estimate_time(nnz, small, layout)
 
 
 @everywhere
@@ -388,19 +386,18 @@ def test_estimated_memory_covers_what_is_used(layout):
     shape, rank = (150, 140, 130), 20
     indices = pick(shape, 0.1).astype(np.int32)
     factors = [np.ones((size, rank), dtype=np.float32) for size in shape]
-    reference.pullback_all(make_layout(indices[:1], shape, rank, layout), np.ones(1, dtype=np.float32), factors)
-    peak = peak_memory(
-        lambda: make_layout(indices, shape, rank, layout).value_and_pullback(lambda a, b, x: (0.0, x), factors)
-    )
-    assert peak < 1.5 * estimate_memory(len(indices), shape, rank, layout)
+    cp = CPContraction(shape, rank)
+    reference.pullback_all(make_layout(indices[:1], cp, layout), np.ones(1, dtype=np.float32), factors)
+    peak = peak_memory(lambda: make_layout(indices, cp, layout).value_and_pullback(lambda a, b, x: (0.0, x), factors))
+    assert peak < 1.5 * estimate_memory(len(indices), cp, layout)
 
 
 def test_make_layout_by_name():
-    indices = pick((5, 6), 0.5)
-    assert [type(make_layout(indices, (5, 6), 2, name)) for name in LAYOUTS] == [DenseLayout, SampledLayout]
-    assert make_layout(indices, (5, 6), 2).name == "dense"
+    indices, cp = pick((5, 6), 0.5), CPContraction((5, 6), 2)
+    assert [type(make_layout(indices, cp, name)) for name in LAYOUTS] == [DenseLayout, SampledLayout]
+    assert make_layout(indices, cp).name == "dense"
     with pytest.raises(ValueError, match=r"auto, dense, sampled; got 'sample'\. Did you mean 'sampled'"):
-        make_layout(indices, (5, 6), 2, "sample")
+        make_layout(indices, cp, "sample")
 
 
 def test_the_choice_does_not_import_numba():

@@ -153,7 +153,7 @@ def test_both_layouts_are_the_slow_truth(name, layout, shape, dtype):
     cls, P, where = MODELS[name], model.parameters, some_indices(shape)
     where = np.repeat(where, 1 + (np.arange(len(where)) % 5 == 0), axis=0)  # some twice
     g = np.random.default_rng(2).normal(size=len(where)).astype(dtype)
-    made = make_layout(where, shape, 2, layout, cls.contraction(shape, model.rank))
+    made = make_layout(where, cls.contraction(shape, model.rank), layout)
     X = reference.FULL[name](shape, model.rank, P)
     Y = np.zeros(shape)
     np.add.at(Y, tuple(where.T), g)
@@ -178,7 +178,7 @@ def test_threads_and_strides_change_nothing(name, layout):
     shape = (9, 8, 7)
     model, where = random_model(name, shape), some_indices(shape)
     g = np.random.default_rng(2).normal(size=len(where))
-    made = make_layout(where, shape, 2, layout, MODELS[name].contraction(shape, model.rank))
+    made = make_layout(where, MODELS[name].contraction(shape, model.rank), layout)
     before = reference.pullback_all(made, g, model.parameters)
     if layout == "sampled":
         made.threads = 3
@@ -196,7 +196,7 @@ def test_the_cost_model_prefers_what_is_sparse_sampled_and_what_is_full_dense(na
         where = np.unique(np.random.default_rng(0).integers(0, np.prod(shape), nnz))
         where = np.stack(np.unravel_index(where, shape), axis=1)
         contraction = cls.contraction(shape, cls.check_rank(shape, 3))
-        assert make_layout(where, shape, 9, "auto", contraction).name == want
+        assert make_layout(where, contraction).name == want
 
 
 # --- behind a Problem -------------------------------------------------------------------------------------------------

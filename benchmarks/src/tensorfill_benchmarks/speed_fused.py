@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from tensorfill.kernels.khatrirao import CPContraction
 from tensorfill.kernels.sampled import SampledLayout
 from tensorfill.numerical.discrete import Poisson
 from tensorfill_benchmarks.speed_rows import Row, at_least, at_most, side_by_side
@@ -83,7 +84,7 @@ def counts(count: int, shape: tuple[int, ...], rank: int, repeats: int) -> Itera
         nll, g = prior.nll_and_grad(t[start:stop], x)
         return float(nll.sum(dtype=np.float64)), g
 
-    one, two = (SampledLayout(indices, shape, threads=k) for k in (1, 2))
+    one, two = (SampledLayout(indices, CPContraction(shape, rank), threads=k) for k in (1, 2))
     F, first = np.concatenate(factors), np.concatenate([[0], np.cumsum(shape)])[:-1]
 
     def alone() -> float:

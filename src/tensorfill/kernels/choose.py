@@ -8,7 +8,6 @@ dtype and number of threads.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from math import expm1, prod
 
 from tensorfill.kernels.base import Array, Layout
@@ -24,51 +23,35 @@ LAYOUTS.register("sampled")(SampledLayout)
 STARTUP = 2e6  # ns: importing Numba takes about a second, spread over the few hundred evaluations of a run
 
 
-def estimate_time(
-    nnz: int, shape: Sequence[int], rank: int, layout: str, contraction: Contraction | None = None
-) -> float:
-    """Nanoseconds of one evaluation of all modes on one thread, without the prior; of CP if no contraction is given."""
-    size, N = prod(shape), len(shape)
-    if contraction is not None:
-        return _time_of(contraction, nnz, layout)
+def estimate_time(nnz: int, contraction: Contraction, layout: str) -> float:
+    """Nanoseconds of one evaluation of all modes on one thread, without the prior."""
+    size, prefixes = prod(contraction.shape), prod(contraction.shape[:-1])
     if layout == "dense":
         # per entry: three matrix products and passes over X; per observation: gather and scatter
-        return size * (1.1 + 0.072 * rank) + 3.0 * nnz
-    prefixes = size / shape[-1]
+        return size * (1.1 + 0.072 * contraction.costs()[0]) + 3.0 * nnz
+    per_observation, per_fibre = contraction.times()
     fibres = -prefixes * expm1(-nnz / prefixes)  # how many are hit, were the observations spread evenly
-    per_observation = 8.0 + 0.42 * rank + max(N - 3, 0) * (12.0 + 0.3 * rank)
-    return STARTUP + nnz * per_observation + fibres * (N - 1) * (12.0 + 0.5 * rank)
+    return STARTUP + nnz * per_observation + fibres * per_fibre
 
 
-def _time_of(contraction: Contraction, nnz: int, layout: str) -> float:
-    """The same from what a contraction says of itself."""
-    size, prefixes = prod(contraction.shape), prod(contraction.shape[:-1])
-    inner, leaf, branch = contraction.costs()
-    if layout == "dense":
-        return size * (1.1 + 0.072 * inner) + 3.0 * nnz
-    fibres = -prefixes * expm1(-nnz / prefixes)
-    return STARTUP + nnz * (16.0 + 0.84 * leaf) + fibres * (24.0 + 2.0 * branch)
-
-
-def estimate_memory(nnz: int, shape: Sequence[int], rank: int, layout: str, itemsize: int = 4) -> int:
+def estimate_memory(nnz: int, contraction: Contraction, layout: str, itemsize: int = 4) -> int:
     """Bytes that a layout keeps and needs at its peak besides the data and the prior's own (nnz,) vectors."""
-    factors = sum(shape) * rank * itemsize
+    shape, columns = contraction.shape, max(columns for _, columns in contraction.shapes)
+    factors = sum(shape) * columns * itemsize
     if layout == "dense":
         cols = prod(shape[choose_split(shape) :])
-        slab = max(SLAB_ENTRIES, min(rank, PRODUCT_ROWS) * cols)
-        right = 2 * cols * rank  # R and G_R
+        slab = max(SLAB_ENTRIES, min(columns, PRODUCT_ROWS) * cols)
+        right = 2 * cols * columns  # R and G_R
         return 8 * nnz + (3 * slab + right) * itemsize + factors
     threads = os.cpu_count() or 1
     return 4 * len(shape) * nnz + (1 + threads) * factors + 8 * threads * BLOCK * itemsize
 
 
-def choose_layout(
-    nnz: int, shape: Sequence[int], rank: int, memory: int | None = None, contraction: Contraction | None = None
-) -> str:
+def choose_layout(nnz: int, contraction: Contraction, memory: int | None = None) -> str:
     """Name of the faster layout among those that fit in `memory` bytes (default: half of what is installed)."""
     limit = installed_memory() // 2 if memory is None else memory
-    fitting = [name for name in LAYOUTS if estimate_memory(nnz, shape, rank, name) <= limit]
-    return min(fitting or ["sampled"], key=lambda name: estimate_time(nnz, shape, rank, name, contraction))
+    fitting = [name for name in LAYOUTS if estimate_memory(nnz, contraction, name) <= limit]
+    return min(fitting or ["sampled"], key=lambda name: estimate_time(nnz, contraction, name))
 
 
 def installed_memory() -> int:
@@ -79,15 +62,11 @@ def installed_memory() -> int:
         return 2**33
 
 
-def make_layout(
-    indices: Array, shape: Sequence[int], rank: int, layout: str = "auto", contraction: Contraction | None = None
-) -> Layout:
-    """The layout `layout` ("auto", "dense" or "sampled") of observations at `indices` (nnz, N), in C order; for CP
-    unless told. `rank`: columns of a factor, for estimates.
-    """
+def make_layout(indices: Array, contraction: Contraction, layout: str = "auto") -> Layout:
+    """The layout `layout` ("auto", "dense" or "sampled") of observations at `indices` (nnz, N), in C order."""
     if layout not in ("auto", *LAYOUTS):
         names = ["auto", *LAYOUTS]
         msg = f"layout must be one of {', '.join(names)}; got {layout!r}.{did_you_mean(layout, names)}"
         raise ValueError(msg)
-    name = choose_layout(len(indices), shape, rank, contraction=contraction) if layout == "auto" else layout
-    return LAYOUTS[name](indices, shape, contraction)  # type: ignore[call-arg]  # of the concrete layouts
+    name = choose_layout(len(indices), contraction) if layout == "auto" else layout
+    return LAYOUTS[name](indices, contraction)  # type: ignore[call-arg]  # of the concrete layouts

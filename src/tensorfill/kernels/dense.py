@@ -19,7 +19,6 @@ import numpy as np
 from tensorfill.kernels.base import Array, Entrywise, Layout, check_indices
 from tensorfill.kernels.contraction import SLAB_ENTRIES, Contraction, Halves
 from tensorfill.kernels.contraction import choose_split as choose_split
-from tensorfill.kernels.khatrirao import CPContraction
 
 PRODUCT_ROWS = 64  # rows from which on a matrix product runs at full speed
 # overflow and NaN are for the solver's guard to see in the result; compiled loops do not warn either
@@ -78,14 +77,10 @@ class DenseLayout(Layout):
 
     name = "dense"
 
-    def __init__(self, indices: Array, shape: Sequence[int], contraction: Contraction | None = None) -> None:
-        """Coordinates (nnz, N) in lexicographic order; repeats are summed. The model is CP unless told."""
-        self.shape = tuple(int(size) for size in shape)
-        if len(self.shape) < 2:
-            msg = f"shape must have at least two modes; got {self.shape}. Reshape the data to a matrix first."
-            raise ValueError(msg)
+    def __init__(self, indices: Array, contraction: Contraction) -> None:
+        """Coordinates (nnz, N) in lexicographic order; repeats are summed."""
+        self.shape, self.contraction = contraction.shape, contraction
         indices = check_indices(indices, self.shape)
-        self.contraction = contraction or CPContraction(self.shape)
         self.nnz = len(indices)
         flat = np.ravel_multi_index(tuple(indices.T), self.shape)
         if np.any(flat[1:] < flat[:-1]):

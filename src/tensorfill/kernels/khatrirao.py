@@ -85,9 +85,8 @@ class CPContraction(Contraction):
     """x_i = sum_r prod_n A_n[i_n, r], of any rank."""
 
     def __init__(self, shape: Sequence[int], rank: int = 1) -> None:
-        """`rank` is for estimates alone: the factors bring their own."""
-        self.shape = tuple(shape)
-        self.rank = rank
+        self.shape, self.rank = tuple(shape), rank
+        self.shapes = [(size, rank) for size in shape]
         self.split = choose_split(self.shape)
         self.loops = CPLoops(shape)
 
@@ -102,3 +101,7 @@ class CPContraction(Contraction):
 
     def costs(self) -> tuple[float, float, float]:
         return self.rank, self.rank, (len(self.shape) - 1) * self.rank
+
+    def times(self) -> tuple[float, float]:
+        N, R = len(self.shape), self.rank
+        return 8.0 + 0.42 * R + max(N - 3, 0) * (12.0 + 0.3 * R), (N - 1) * (12.0 + 0.5 * R)

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.contraction import Cut, FixedContraction, Loops, MatrixHalves, choose_split
+from tensorfill.kernels.contraction import Contraction, Cut, Loops, MatrixHalves, choose_split
 
 
 class Run:
@@ -60,7 +60,7 @@ class RingHalves(MatrixHalves):
         return Run([C[rows] for C, rows in zip(self.cores, cut, strict=False)])
 
 
-class RingContraction(FixedContraction):
+class RingContraction(Contraction):
     """Ranks r_0, ..., r_N with r_0 = r_N."""
 
     def __init__(self, shape: Sequence[int], ranks: Sequence[int]) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 
 from tensorfill.kernels.base import Array, Entrywise, Layout, check_indices
 from tensorfill.kernels.contraction import Contraction, Loops
-from tensorfill.kernels.khatrirao import CPContraction
 
 BLOCK = 2**15  # observations per block: x, g and the prior's temporaries stay in a core's cache
 CROWD = 2**13  # terms per row from which sums in float32 need care, see _Sum
@@ -30,22 +29,15 @@ class SampledLayout(Layout):
     name = "sampled"
 
     def __init__(
-        self,
-        indices: Array,
-        shape: Sequence[int],
-        contraction: Contraction | None = None,
-        threads: int | None = None,
-        *,
-        checked: bool = False,
+        self, indices: Array, contraction: Contraction, threads: int | None = None, *, checked: bool = False
     ) -> None:
         """`threads`: by default as many as Numba may use (NUMBA_NUM_THREADS), fewer where the work is small.
 
         `checked`: the indices are known to lie inside the shape, in C order, as `check_indices` leaves them.
         """
-        self.shape = tuple(int(size) for size in shape)
+        self.shape, self.contraction = contraction.shape, contraction
         self.indices = (indices if checked else check_indices(indices, self.shape)).view()
         self.indices.setflags(write=False)  # always read-only, so that one compilation serves all
-        self.contraction = contraction or CPContraction(self.shape)
         self.nnz = len(self.indices)
         self.threads = threads
 

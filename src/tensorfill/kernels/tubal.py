@@ -15,7 +15,7 @@ import numpy as np
 
 from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.contraction import Cut, FixedContraction, Halves, Loops
+from tensorfill.kernels.contraction import Contraction, Cut, Halves, Loops
 
 FIBRE_ENTRIES = 2**19  # entries of tubes held at a time by the sampled layout
 
@@ -141,7 +141,7 @@ class TubalLoops(Loops):
         return [np.ascontiguousarray(self.tube.inverse(P)).reshape(len(P), -1) for P in wanted]
 
 
-class TubalContraction(FixedContraction):
+class TubalContraction(Contraction):
     """Rank R: of every Fourier slice."""
 
     split = 1

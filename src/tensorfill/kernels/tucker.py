@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorfill.kernels import loops
 from tensorfill.kernels.base import Array
-from tensorfill.kernels.contraction import PRODUCT, SLAB_ENTRIES, Cut, FixedContraction, Halves, Loops
+from tensorfill.kernels.contraction import PRODUCT, SLAB_ENTRIES, Contraction, Cut, Halves, Loops
 
 THIN = 8  # a matrix product with a side shorter than this takes as long as one with this
 
@@ -118,7 +118,7 @@ class TuckerHalves(Halves):
         return [self.G[p] for p in self.wanted]
 
 
-class TuckerContraction(FixedContraction):
+class TuckerContraction(Contraction):
     """Ranks R_1, ..., R_N."""
 
     def __init__(self, shape: Sequence[int], ranks: Sequence[int]) -> None:

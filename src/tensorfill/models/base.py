@@ -127,7 +127,7 @@ class Model(ABC):
         from tensorfill.kernels.dense import DenseLayout
 
         nowhere = np.empty((0, len(self.shape)), dtype=np.int32)
-        return DenseLayout(nowhere, self.shape, self.contraction(self.shape, self.rank)).full(self.parameters)
+        return DenseLayout(nowhere, self.contraction(self.shape, self.rank)).full(self.parameters)
 
     def with_parameters(self, parameters: Sequence[Array]) -> Self:
         """The same model with other numbers."""
