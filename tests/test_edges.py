@@ -34,7 +34,7 @@ def test_a_step_changes_nothing_it_is_given(name, dtype):
     problem = tfl.Problem(
         problem.observations,
         rank=3,
-        prior="normal" if name == "hals" else "poisson",
+        prior="poisson",
         dtype=dtype,
         interelement={0: tfl.QuadraticVariation(0.3), 1: tfl.Ridge(0.1)},
         quiet=True,

@@ -72,7 +72,6 @@ if not _command.asks_for_help(sys.orig_argv):  # a page of help is printed witho
     from tensorfill.solvers.admm import ADMM as ADMM
     from tensorfill.solvers.base import SOLVERS as SOLVERS
     from tensorfill.solvers.fit import solve as solve
-    from tensorfill.solvers.hals import HALS as HALS
     from tensorfill.solvers.lbfgsb import LBFGSB as LBFGSB
     from tensorfill.solvers.loop import Stopping as Stopping
     from tensorfill.solvers.multiplicative import Multiplicative as Multiplicative

@@ -478,7 +478,7 @@ def test_a_solver_that_was_given_fits_the_blocks(ratings):
     assert done.error < 0.4
 
 
-@pytest.mark.parametrize("solver", ["onestep", "hals", "admm", tfl.Adam(batch=100)])
+@pytest.mark.parametrize("solver", ["onestep", "admm", tfl.Adam(batch=100)])
 def test_solvers_that_need_all_observations_in_memory_say_so(ratings, solver):
     """They fitted the sample alone, or met an IndexError."""
     with pytest.raises(ValueError, match=r"cannot solve this problem: .*blocks.* These would: .*lbfgsb"):

@@ -39,7 +39,7 @@ def test_a_component_of_noise_makes_way_for_one_of_the_data(prior):
 def test_nothing_is_exchanged_at_the_truth_and_what_was_given_stays_as_it_was():
     problem, truth = noisy_table(0)
     before = [A.copy() for A in truth]
-    new, trials = exchange_components(problem, rows_of(problem), truth, None, np.random.default_rng(0))
+    new, trials = exchange_components(problem, rows_of(problem), truth, [], np.random.default_rng(0))
     assert new is None
     again, _ = exchange_components(
         problem, rows_of(problem), truth, [a.copy() for a in trials], np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Newton, HALS, ADMM: exact where they say so, and safe where the curvature is not."""
+"""Newton, ADMM: exact where they say so, and safe where the curvature is not."""
 
 import numpy as np
 import pytest
@@ -216,7 +216,7 @@ def test_newton_needs_few_sweeps_where_first_order_steps_need_many():
     assert done.history["value"][-1] <= best * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("name", ["newton", "hals", "admm"])
+@pytest.mark.parametrize("name", ["newton", "admm"])
 def test_threads_do_not_change_a_bit(name, monkeypatch):
     made = []
     for threads in (1, 2):
@@ -241,7 +241,7 @@ def test_float32_gives_what_float64_gives():
     assert values[0] == pytest.approx(values[1], rel=1e-4)
 
 
-def test_hals_finds_nonnegative_factors():
+def test_newton_finds_nonnegative_factors():
     rng = np.random.default_rng(1)
     T = tfl.CP([rng.uniform(0, 1, (n, 3)) for n in (12, 10, 8)]).full()
     problem = tfl.Problem(
@@ -249,7 +249,7 @@ def test_hals_finds_nonnegative_factors():
         rank=3,
         interelement={n: tfl.NonNegative() for n in range(3)},
     )
-    done = tfl.solve(problem, "hals", stopping=tfl.Stopping(max_iter=300, tol=0))
+    done = tfl.solve(problem, "newton", stopping=tfl.Stopping(max_iter=300, tol=0))
     assert min(A.min() for A in done.factors) >= 0
     assert np.abs(done.estimate - T).max() < 0.05 * T.max()
 

@@ -207,7 +207,7 @@ def test_objective_goes_down_on_everything_accepted(name):
         if solver.monotone:
             assert (np.diff(values) <= 0).all(), prior
         seen += 1
-    assert seen >= (1 if name == "hals" else 3)  # HALS is least squares alone
+    assert seen >= 3
 
 
 @pytest.mark.parametrize("name", [n for n in ALL if SOLVERS[n].monotone])
@@ -234,7 +234,7 @@ def test_all_reach_the_same_optimum(name):
     problem = tfl.Problem(obs, rank=1, quiet=True, interelement={n: tfl.Ridge(1e-2) for n in range(3)})
     best = tfl.solve(problem, tfl.LBFGSB(gtol=1e-10), stopping=tfl.Stopping(tol=0)).history["value"][-1]
     solver = tfl.Adam(rate=0.02, steps=2000) if name == "adam" else SOLVERS[name]()
-    tol = 1e-9 if name in ("newton", "hals", "admm") else 1e-13  # the last digits are the scale between modes, slow
+    tol = 1e-9 if name in ("newton", "admm") else 1e-13  # the last digits are the scale between modes, slow
     done = tfl.solve(problem, solver, stopping=tfl.Stopping(max_iter=4000, tol=tol))
     assert done.history["value"][-1] == pytest.approx(best, rel=1e-4)
 
@@ -247,8 +247,7 @@ def test_placeholder_invariance_and_same_seed_same_bits(name):
     results = []
     for placeholder in (0.0, 1e30, np.nan):
         obs = tfl.Observations.from_dense(np.where(mask, T, placeholder), mask)
-        prior = "normal" if name == "hals" else "poisson"
-        problem = tfl.Problem(obs, rank=3, prior=prior, interelement={0: tfl.QuadraticVariation(1.0)}, quiet=True)
+        problem = tfl.Problem(obs, rank=3, prior="poisson", interelement={0: tfl.QuadraticVariation(1.0)}, quiet=True)
         results.append(tfl.solve(problem, name, seed=2, held_out=0.2, stopping=tfl.Stopping(max_iter=5)))
     for other in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(results[0].factors, other.factors, strict=True))
@@ -305,7 +304,6 @@ REFUSALS = {
     "adam": ({"interelement": {1: tfl.L1(1.0)}}, "mode 1 has L1, which has no gradient"),
     "onestep": ({"interelement": {0: tfl.L1(1.0)}}, "mode 0 has L1, which has no gradient"),
     "newton": ({"interelement": {0: tfl.L1(1.0)}}, "mode 0 has L1, which has no gradient"),
-    "hals": ({"prior": "poisson"}, "Poisson is not least squares; this is for Normal"),
 }
 
 
@@ -321,14 +319,14 @@ def test_refusals_name_what_would_work(name):
 
 def test_bounds_are_kept():
     problem, _ = make_problem("normal", interelement={0: tfl.NonNegative(), 1: tfl.Box(-0.1, 0.6)})
-    for name in ("lbfgsb", "adam", "newton", "hals", "admm"):
+    for name in ("lbfgsb", "adam", "newton", "admm"):
         A, B, _ = tfl.solve(problem, name, stopping=tfl.Stopping(max_iter=30)).factors
         assert A.min() >= 0
         assert B.min() >= -0.1 - 1e-12
         assert B.max() <= 0.6 + 1e-12
 
 
-@pytest.mark.parametrize("name", ["lbfgsb", "adam", "newton", "hals", "admm"])
+@pytest.mark.parametrize("name", ["lbfgsb", "adam", "newton", "admm"])
 def test_the_sum_of_two_bounds_is_what_both_allow(name):
     both = tfl.NonNegative() + tfl.Box(-0.1, 0.6)
     made = []

@@ -35,7 +35,7 @@ from tensorfill_benchmarks.plans import save
 Array = NDArray[Any]
 
 COLUMNS = ("table", "seed", "solver", "step", "seconds", "objective", "held_out")
-COMPARED = ("lbfgsb", "newton", "hals", "multiplicative", "admm", "adam")
+COMPARED = ("lbfgsb", "newton", "multiplicative", "admm", "adam")
 REFERENCE = "lbfgsb"  # what a table was fitted with before there were second-order steps
 EVEN = "-even"  # at the end of the name of a table whose rows hold as many entries
 SKEW = 0.8  # of the others

@@ -70,7 +70,7 @@ class Adam(Solver):
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
         value, grads = self._gradient(problem, start, 0, rng)
         zeros = [np.zeros_like(A) for A in start]
-        return State(self._pack(start, grads, zeros, zeros), {"k": 0, "unit": unit(problem), "first": value}, value)
+        return State(pack(start, G=grads, M=zeros, V=zeros), {"k": 0, "unit": unit(problem), "first": value}, value)
 
     def _gradient(
         self, problem: Problem, factors: Sequence[Array], k: int, rng: np.random.Generator
@@ -78,11 +78,6 @@ class Adam(Solver):
         if self.batch is None or self.batch >= problem.observations.nnz:
             return problem.value_and_grad(factors)
         return problem.stochastic(factors, self.batch, k, rng)
-
-    @staticmethod
-    def _pack(A: Sequence[Array], G: Sequence[Array], M: Sequence[Array], V: Sequence[Array]) -> dict[str, Array]:
-        others = {f"{c}{n}": a for c, arrays in (("G", G), ("M", M), ("V", V)) for n, a in enumerate(arrays)}
-        return pack(A, **others)
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         k = int(state.numbers["k"]) + 1
@@ -92,11 +87,11 @@ class Adam(Solver):
         b1, b2 = self.beta1, self.beta2
         scale, damp = rate / (1 - b1**k), 1 / np.sqrt(1 - b2**k)
         new, M, V = [], [], []
-        for n, A in enumerate(state.factors):
-            G, f = state.arrays[f"G{n}"], A.dtype.type
-            m = f(b1) * state.arrays[f"M{n}"]
+        for n, (A, G, old_m, old_v) in enumerate(zip(*map(state.numbered, "AGMV"), strict=True)):
+            f = A.dtype.type
+            m = f(b1) * old_m
             m += f(1 - b1) * G
-            v = f(b2) * state.arrays[f"V{n}"]
+            v = f(b2) * old_v
             v += f(1 - b2) * (G * G)
             root = np.sqrt(v)
             root *= f(damp)
@@ -109,7 +104,7 @@ class Adam(Solver):
             M.append(m)
             V.append(v)
         value, G_new = self._gradient(problem, new, k, rng)
-        return State(self._pack(new, G_new, M, V), {**state.numbers, "k": k}, value)
+        return State(pack(new, G=G_new, M=M, V=V), {**state.numbers, "k": k}, value)
 
     def done(self, state: State, previous: State | None) -> Status | None:
         if state.numbers["k"] < self.steps:
@@ -118,6 +113,6 @@ class Adam(Solver):
 
     def _falling(self, state: State) -> bool:
         """Would one more step of some length lower the objective noticeably?"""
-        slope = sum(float(np.abs(state.arrays[f"G{n}"]).sum()) for n in range(len(state.factors)))
+        slope = sum(float(np.abs(G).sum()) for G in state.numbered("G"))
         size = abs(state.value) + ZERO * abs(float(state.numbers["first"]))
         return STEP * float(state.numbers["unit"]) * slope > NOTICEABLE * size

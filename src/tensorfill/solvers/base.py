@@ -7,6 +7,7 @@ compared, checkpointed. `refuses` says before the first iteration, in words, wha
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -93,13 +94,21 @@ class State:
 
     @property
     def factors(self) -> list[Array]:
-        """The arrays named A0, A1, ...: a factor model's factors."""
-        return [self.arrays[f"A{n}"] for n in range(sum(k[0] == "A" and k[1:].isdigit() for k in self.arrays))]
+        """A factor model's factors, as they are packed."""
+        return self.numbered("A")
+
+    def numbered(self, name: str) -> list[Array]:
+        """The arrays name0, name1, ..."""
+        names = itertools.takewhile(self.arrays.__contains__, (f"{name}{n}" for n in itertools.count()))
+        return [self.arrays[each] for each in names]
 
 
-def pack(factors: Sequence[Array], **others: Array) -> dict[str, Array]:
-    """State arrays holding `factors` as A0, A1, ... beside `others`."""
-    return {f"A{n}": A for n, A in enumerate(factors)} | others
+def pack(factors: Sequence[Array], **others: Array | Sequence[Array]) -> dict[str, Array]:
+    """State arrays: the factors as A0, A1, ..., and the others by their names, numbered where they are lists."""
+    out: dict[str, Array] = {}
+    for name, given in {"A": factors, **others}.items():
+        out |= {name: given} if isinstance(given, np.ndarray) else {f"{name}{n}": a for n, a in enumerate(given)}
+    return out
 
 
 class Procedure(Protocol):

@@ -34,10 +34,10 @@ def may_exchange(problem: Problem) -> bool:
 
 
 def exchange_components(
-    problem: Problem, rows: Rows, factors: Sequence[Array], trials: Sequence[Array] | None, rng: np.random.Generator
+    problem: Problem, rows: Rows, factors: Sequence[Array], trials: Sequence[Array], rng: np.random.Generator
 ) -> tuple[list[Array] | None, list[Array]]:
     """(the factors with their weakest components replaced by trials that promise more, None where none does; the trials
-    as they have grown, new ones in place of those taken).
+    as they have grown, new ones in place of those taken). The first time `trials` are none.
     """
     A = [np.array(a, dtype=np.float64) for a in factors]
     with np.errstate(all="ignore"):
@@ -45,7 +45,7 @@ def exchange_components(
         c = np.maximum(c, c.mean())  # where a loss is all but flat its parabola promises anything
         Q, h = _sums(rows, A, -g, c)
         worth = h + 0.5 * np.diag(Q) - _penalty(rows, A)
-        if trials is None:
+        if not trials:
             trials = [rng.standard_normal((len(a), TRIALS * a.shape[1])) for a in A]
         trials = _grow(rows, trials, -g, c)
         places, chosen = _pairs(worth, *_sums(rows, trials, -g, c), _penalty(rows, trials))

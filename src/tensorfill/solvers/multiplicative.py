@@ -70,15 +70,15 @@ class Multiplicative(Solver):
         tiny = [np.finfo(A.dtype).eps * max(float(np.abs(A).max()), 1e-3) for A in factors]
         start = [np.maximum(np.abs(A), t) for A, t in zip(factors, tiny, strict=True)]
         numbers = {"k": 0, "momentum": 0.5 * self.extrapolate}
-        return State(pack(start, **_previous(start)), numbers, problem.value(start))
+        return State(pack(start, P=start), numbers, problem.value(start))
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         old = state.factors
         beta = float(state.numbers["momentum"])
         new, value = None, np.inf
         if beta > 0:
-            before = [state.arrays[f"P{n}"] for n in range(len(old))]
-            ahead = [np.maximum(A + A.dtype.type(beta) * (A - B), 0.5 * A) for A, B in zip(old, before, strict=True)]
+            before = zip(old, state.numbered("P"), strict=True)
+            ahead = [np.maximum(A + A.dtype.type(beta) * (A - B), 0.5 * A) for A, B in before]
             new, value = self._sweep(problem, ahead)
         if new is not None and value <= state.value:
             beta = min(self.extrapolate, 1.1 * beta + 0.01)
@@ -89,7 +89,7 @@ class Multiplicative(Solver):
             new, value = self._sweep(problem, old, least=1.0)
         if not value <= state.value:  # rounding at the very bottom: stay
             new, value = old, state.value
-        return State(pack(new, **_previous(old)), {"k": state.numbers["k"] + 1, "momentum": beta}, value)
+        return State(pack(new, P=old), {"k": state.numbers["k"] + 1, "momentum": beta}, value)
 
     def _sweep(self, problem: Problem, factors: Sequence[Array], least: float = 0.0) -> tuple[list[Array], float]:
         """Every mode once, and the objective after it; `least` is the smallest p allowed."""
@@ -115,10 +115,6 @@ class Multiplicative(Solver):
         # defined, and where x is almost zero P is lost to rounding and its minimum lies anywhere.
         low = np.minimum(o, np.finfo(o.dtype).eps * o.max(initial=0.0))
         return np.clip(a, low, GROW * o).astype(o.dtype, copy=False)
-
-
-def _previous(factors: Sequence[Array]) -> dict[str, Array]:
-    return {f"P{n}": A for n, A in enumerate(factors)}
 
 
 @dataclass(frozen=True, eq=False)

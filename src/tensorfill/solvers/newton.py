@@ -64,17 +64,17 @@ class Newton(Solver):
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         start = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(factors)]
         numbers = {"k": 0, "momentum": FIRST * self.extrapolate, "careful": 0, "again": 1, "look": LOOK, "wait": WAIT}
-        return State(pack(start, **_previous(start)), numbers, sweeps_of(problem).objective(problem, start))
+        return State(pack(start, P=start), numbers, sweeps_of(problem).objective(problem, start))
 
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         sweeps, old, numbers = sweeps_of(problem), state.factors, dict(state.numbers)
         new, value = None, np.inf
-        trials = {name: a for name, a in state.arrays.items() if name[0] == "T"}
+        trials = state.numbered("T")
         numbers["k"] += 1
         if self.exchange and numbers["k"] > numbers["look"] and may_exchange(problem) and isinstance(sweeps, Sweeps):
             new, value, trials = self._exchange(problem, sweeps, state, numbers, rng)
             if new is not None and value <= state.value:
-                return State(pack(new, **_previous(new), **trials), numbers, value)
+                return State(pack(new, P=new, T=trials), numbers, value)
         if numbers["careful"] == 0:
             new, value = self._bold(problem, sweeps, state, numbers)
         if new is None or not value <= state.value:  # none: its objective is infinite
@@ -87,16 +87,15 @@ class Newton(Solver):
         if not value <= state.value:  # rounding at the very bottom: stay
             new, value = old, state.value
         assert new is not None
-        return State(pack(new, **_previous(old), **trials), numbers, value)
+        return State(pack(new, P=old, T=trials), numbers, value)
 
     def _exchange(
         self, problem: Problem, sweeps: Sweeps, state: State, numbers: dict[str, Any], rng: np.random.Generator
-    ) -> tuple[list[Array] | None, float, dict[str, Array]]:
+    ) -> tuple[list[Array] | None, float, list[Array]]:
         """(factors after a sweep with better components in place of the weakest, None where none were found; the
         objective; the trial components). Sets in `numbers` when to search again: less often after a vain search.
         """
-        before = [state.arrays[f"T{n}"] for n in range(len(state.factors))] if "T0" in state.arrays else None
-        new, trials = exchange_components(problem, sweeps.rows, state.factors, before, rng)
+        new, trials = exchange_components(problem, sweeps.rows, state.factors, state.numbered("T"), rng)
         value = np.inf
         if new is not None:
             new = sweeps.bold(problem, new)
@@ -106,7 +105,7 @@ class Newton(Solver):
         numbers["look"] = numbers["k"] + numbers["wait"]
         if found:
             numbers["momentum"] = FIRST * self.extrapolate
-        return new, value, {f"T{n}": a for n, a in enumerate(trials)}
+        return new, value, trials
 
     def _bold(
         self, problem: Problem, sweeps: Any, state: State, numbers: dict[str, Any]
@@ -116,10 +115,8 @@ class Newton(Solver):
         """
         old, beta = state.factors, float(numbers["momentum"])
         if beta > 0 and numbers["k"] > 1:
-            ahead = []
-            for n, A in enumerate(old):
-                B = A + A.dtype.type(beta) * (A - state.arrays[f"P{n}"])
-                ahead.append(np.clip(B, *problem.bounds(n)))
+            further = (A + A.dtype.type(beta) * (A - B) for A, B in zip(old, state.numbered("P"), strict=True))
+            ahead = [np.clip(A, *problem.bounds(n)) for n, A in enumerate(further)]
             new = sweeps.bold(problem, ahead)
             value = sweeps.objective(problem, new)
             if value <= state.value:
@@ -161,10 +158,6 @@ class Sweeps:
 def sweeps_of(problem: Problem) -> Any:
     """How to sweep over this problem: in memory, or block by block."""
     return block_rows(problem) if isinstance(problem, Partitioned) else Sweeps(rows_of(problem))
-
-
-def _previous(factors: Sequence[Array]) -> dict[str, Array]:
-    return {f"P{n}": A for n, A in enumerate(factors)}
 
 
 # (factors, mode, z, c) -> (the new factor of that mode, the non-smooth prior that it minds)

@@ -100,8 +100,8 @@ class FBCP(ArrayMethod):
         means = [self.smooth_rows(data, n, Z) for n, Z in enumerate(self._draw(data.T.shape, R, rng))]
         identity = np.eye(R)[np.triu_indices(R)]
         # The authors start the second moments from the covariance alone; it matters for the first half-sweep only.
-        moments = {f"M{n}": np.tile(identity, (length, 1)) for n, length in enumerate(data.T.shape)}
-        return State(pack(means, **moments, gamma=np.ones(R)), {"k": 0, "beta": self.precision, "R": R})
+        moments = [np.tile(identity, (length, 1)) for length in data.T.shape]
+        return State(pack(means, M=moments, gamma=np.ones(R)), {"k": 0, "beta": self.precision, "R": R})
 
     def _draw(self, shape: Sequence[int], R: int, rng: np.random.Generator) -> list[Array]:
         return [rng.standard_normal((length, R)) for length in shape]
@@ -120,8 +120,7 @@ class FBCP(ArrayMethod):
 
     def step(self, data: Dense, state: State, rng: np.random.Generator) -> State:
         gamma, beta, k = state.arrays["gamma"], state.numbers["beta"], state.numbers["k"] + 1
-        means = state.factors
-        moments = [state.arrays[f"M{n}"] for n in range(len(means))]
+        means, moments = state.factors, state.numbered("M")
         observed = data.O.astype(np.float64)
         rows, columns = np.triu_indices(len(gamma))
         for n in self.order(data.T.shape):
@@ -140,8 +139,9 @@ class FBCP(ArrayMethod):
         beta = (HYPER + 0.5 * data.O.sum()) / (HYPER + 0.5 * max(squared, ROUNDING * total))
         if k >= 2:
             means, moments, gamma = prune(means, moments, gamma)
-        arrays = pack(means, **{f"M{n}": M for n, M in enumerate(moments)}, gamma=gamma)
-        return State(arrays, {"k": k, "beta": float(beta), "R": len(gamma)}, value=float(squared))
+        return State(
+            pack(means, M=moments, gamma=gamma), {"k": k, "beta": float(beta), "R": len(gamma)}, value=float(squared)
+        )
 
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         return Status.FINISHED if state.numbers["k"] >= self.max_iter else None
