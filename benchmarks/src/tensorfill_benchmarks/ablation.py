@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.methods import METHODS
-from tensorfill.methods.classical.modes import long_modes
+from tensorfill.methods.defaults import long_modes
 from tensorfill.numerical.continuous import Normal
 from tensorfill_benchmarks import style
 from tensorfill_benchmarks.cells import Cell, CellFile, Report, Row, Watcher, run_cells, write_text

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from tensorfill.data.observations import Observations
 from tensorfill.io.atomic import replace_file
 from tensorfill.methods.arrays import ArrayMethod, Dense
-from tensorfill.methods.classical.halrtc import HaLRTC, shift_unfolding
-from tensorfill.methods.classical.thresholding import gram
+from tensorfill.methods.classical.halrtc import HaLRTC
+from tensorfill.methods.classical.thresholding import flatten, gram
 from tensorfill.methods.classical.tsvd import TSVD
 from tensorfill.numerical.discrete import Poisson
 from tensorfill.problem import Problem
@@ -212,7 +212,7 @@ def each(function: Callable[[Array], Any], matrices: Sequence[Array]) -> list[An
 def unfoldings(state: State) -> list[Array]:
     """What HaLRTC decomposes."""
     E, D = state.arrays["E"], state.arrays["D"]
-    return [shift_unfolding(E, D[n], n) for n in range(E.ndim)]
+    return [(V := flatten(E, n)) + D[n].reshape(V.shape) for n in range(E.ndim)]
 
 
 def slices(state: State) -> list[Array]:

@@ -15,7 +15,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
-from tensorfill.methods.classical.modes import long_modes
+from tensorfill.methods.defaults import long_modes
 from tensorfill.models.emission import TRANSFORMS
 from tensorfill.models.posterior import Posterior
 from tensorfill.numerical.base import PRIORS, NumericalPrior

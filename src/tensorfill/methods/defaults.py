@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tensorfill.data.facts import kind_of_numbers
+from tensorfill.data.facts import CHANNELS, kind_of_numbers
 from tensorfill.data.observations import Observations
 from tensorfill.models.init import typical
 from tensorfill.numerical.base import PRIORS, NumericalPrior
@@ -44,6 +44,11 @@ def default_rank(observed: int, shape: Sequence[int], smooth: Sequence[int] = ()
         return int(min(300, max(shape) * 2))
     free = sum(length / 8 if n in smooth else length for n, length in enumerate(shape))
     return int(np.clip(observed // (2 * free), 1, 80))
+
+
+def long_modes(shape: Sequence[int]) -> list[int]:
+    """The modes that are more than a handful of channels, whose neighbours may be alike; all modes if none is."""
+    return [n for n, length in enumerate(shape) if length > CHANNELS] or list(range(len(shape)))
 
 
 def stiffness(obs: Observations, prior: NumericalPrior) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.base import METHODS, Method, Run
-from tensorfill.methods.classical.modes import long_modes
+from tensorfill.methods.defaults import long_modes
 from tensorfill.models.init import typical
 from tensorfill.numerical.base import NONNEGATIVE, POSITIVE, PRIORS, REAL, NumericalPrior
 from tensorfill.problem import Problem

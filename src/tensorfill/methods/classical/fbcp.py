@@ -17,7 +17,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
 from tensorfill.methods.base import METHODS, Run
 from tensorfill.methods.checks import check_above
-from tensorfill.methods.classical.modes import long_modes
+from tensorfill.methods.defaults import long_modes
 from tensorfill.models.cp import CP
 from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status

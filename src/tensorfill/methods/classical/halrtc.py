@@ -13,13 +13,6 @@ from tensorfill.methods.checks import check_above
 from tensorfill.methods.classical.nuclear import LRTC, mean_filled, mode_weights
 from tensorfill.methods.classical.thresholding import flatten, truncate, unflatten
 from tensorfill.solvers.base import State
-from tensorfill.typing import Array
-
-
-def shift_unfolding(E: Array, D: Array, n: int) -> Array:
-    """V_i = X - M_i/beta as a matrix whose singular values are thresholded: see `step`."""
-    V = flatten(E, n)
-    return V + D.reshape(V.shape)
 
 
 @METHODS.register("halrtc")
@@ -67,7 +60,8 @@ class HaLRTC(LRTC):
         alpha, keep = mode_weights(X.shape, self.alpha), self.keep(data)
         new, move, value = np.empty_like(D), np.zeros_like(X), 0.0
         for i, n in enumerate(np.flatnonzero(alpha).tolist()):  # a mode of weight 0 has no say
-            V = shift_unfolding(E, D[i], n)
+            V = flatten(E, n)
+            V = V + D[i].reshape(V.shape)
             _, s = truncate(V, alpha[n] / beta, keep[n], times=1 / self.growth, out=new[i].reshape(V.shape))
             move += unflatten(new[i], n, X.shape)
             value += alpha[n] * s[keep[n] :].sum()

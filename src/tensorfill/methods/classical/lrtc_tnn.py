@@ -43,10 +43,6 @@ class LRTCTNN(HaLRTC):
 
     def keep(self, data: Dense) -> list[int]:
         theta = 0.35 * data.share if self.theta is None else min(self.theta, 1.0)
+        shape, size = data.T.shape, data.T.size
         # At least one value stays under the penalty: with all of them free, any filling would be optimal.
-        return [min(math.ceil(theta * size), self._rank_limit(data, n) - 1) for n, size in enumerate(data.T.shape)]
-
-    @staticmethod
-    def _rank_limit(data: Dense, n: int) -> int:
-        size = data.T.shape[n]
-        return min(size, data.T.size // size)
+        return [min(math.ceil(theta * length), min(length, size // length) - 1) for length in shape]

@@ -12,7 +12,6 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS
 from tensorfill.methods.checks import check_above, keep_as_tuples
-from tensorfill.methods.classical.differences import reflected_adjoint, reflected_difference
 from tensorfill.methods.classical.nuclear import NuclearMethod, has_channels, mean_filled, mode_weights, paste
 from tensorfill.methods.classical.thresholding import fold, svt, unfold
 from tensorfill.result.record import Status
@@ -20,16 +19,31 @@ from tensorfill.solvers.base import State
 from tensorfill.typing import Array
 
 
+def reflected_difference(X: Array, n: int, out: Array) -> Array:
+    """D X along mode n: x[i+1] - x[i], and x[I-2] - x[I-1] at the last index (the border reflects)."""
+    D, X = np.moveaxis(out, n, 0), np.moveaxis(X, n, 0)
+    np.subtract(X[1:], X[:-1], out=D[:-1])
+    D[-1:] = -D[-2:-1] if X.shape[0] > 1 else 0.0
+    return out
+
+
+def reflected_adjoint(Z: Array, n: int) -> Array:
+    """D' Z along mode n, D of `reflected_difference`."""
+    out = np.empty_like(Z)
+    A, Z = np.moveaxis(out, n, 0), np.moveaxis(Z, n, 0)
+    if Z.shape[0] == 1:
+        return np.zeros_like(out)
+    np.negative(Z, out=A)
+    A[1:] += Z[:-1]
+    A[-2:-1] += Z[-1:]
+    return out
+
+
 def clip_lengths(P: Array, radius: float) -> None:
     """Project the vector P[:, voxel] of every voxel, in place, on the ball of the given radius."""
     length = np.sqrt(np.einsum("n...,n...->...", P, P))
     np.maximum(length, radius, out=length)
     P *= np.divide(radius, length, out=np.zeros_like(length), where=length > 0)
-
-
-def _squared_gap(A: Array, B: Array) -> float:
-    D = A - B
-    return float(np.vdot(D, D))
 
 
 def _cosine(product: float, squares: float) -> float:
@@ -170,8 +184,8 @@ class LRTVPDS(NuclearMethod):
 
     def _balance(self, state: State, new: Mapping[str, Array]) -> dict[str, float]:
         """Residuals of the two halves, and the next step sizes: opposed steps shrink, aligned ones grow."""
-        change = {name: state.arrays[name] - new[name] for name in ("X", "K")}
-        square = {name: _squared_gap(state.arrays[name], new[name]) for name in new}
+        change = {name: state.arrays[name] - new[name] for name in new}
+        square = {name: float(np.vdot(D, D)) for name, D in change.items()}
         dual = square["U"] + square["Y"] + square["Z"]
         forward = (1 + new["X"].ndim) * square["X"] + square["DX"]  # ||K dX||^2
         cross = float(np.vdot(change["X"], change["K"]))  # <dX, K' d dual> = <K dX, d dual>

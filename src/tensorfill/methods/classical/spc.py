@@ -18,7 +18,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
 from tensorfill.methods.base import METHODS
 from tensorfill.methods.checks import check_above
-from tensorfill.methods.classical.modes import long_modes
+from tensorfill.methods.defaults import long_modes
 from tensorfill.models.cp import CP
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State, check_time

@@ -19,8 +19,8 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
 from tensorfill.methods.base import METHODS
 from tensorfill.methods.checks import check_above
-from tensorfill.methods.classical.modes import long_modes
 from tensorfill.methods.classical.thresholding import safe_svd, unfold
+from tensorfill.methods.defaults import long_modes
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State, check_time
 from tensorfill.typing import Array

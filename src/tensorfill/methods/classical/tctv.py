@@ -12,12 +12,34 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import ArrayMethod, Dense
 from tensorfill.methods.base import METHODS
 from tensorfill.methods.checks import check_above, check_one_of, keep_as_tuples
-from tensorfill.methods.classical.differences import circular_adjoint, circular_difference, circular_spectrum
 from tensorfill.methods.classical.nuclear import mean_filled, paste
 from tensorfill.methods.classical.thresholding import prox_tubal
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 from tensorfill.typing import Array
+
+
+def circular_difference(X: Array, n: int) -> Array:
+    """x[i+1] - x[i] along mode n, the last index followed by the first."""
+    return np.roll(X, -1, axis=n) - X
+
+
+def circular_adjoint(Z: Array, n: int) -> Array:
+    """The adjoint of `circular_difference`: z[i-1] - z[i]."""
+    return np.roll(Z, 1, axis=n) - Z
+
+
+def circular_spectrum(shape: Sequence[int], modes: Sequence[int]) -> Array:
+    """Eigenvalues of the sum over `modes` of D_n' D_n, circular D, as `numpy.fft.rfftn(axes=modes)` orders them.
+
+    Broadcasts against that transform of an array of the given shape.
+    """
+    total = np.zeros((1,) * len(shape))
+    for n in modes:
+        count = shape[n] // 2 + 1 if n == modes[-1] else shape[n]  # the last transformed mode is the halved one
+        eigenvalues = 4.0 * np.sin(np.pi * np.arange(count) / shape[n]) ** 2  # |exp(2 pi i k / I) - 1|^2
+        total = total + eigenvalues.reshape([-1 if k == n else 1 for k in range(len(shape))])
+    return total
 
 
 def largest_gap(A: Array, B: Array | float) -> float:

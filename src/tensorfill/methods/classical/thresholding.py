@@ -103,13 +103,10 @@ def gram(M: Array) -> Array:
         return M @ M.conj().T if M.shape[0] <= M.shape[1] else M.conj().T @ M
 
 
-def svt(M: Array, t: float, keep: int = 0) -> tuple[Array, Array]:
-    """SVT through the Gram matrix: SVT(M, t) and its positive singular values.
-
-    `keep`: this many leading singular values stay unshrunk (truncated nuclear norm).
-    """
+def svt(M: Array, t: float) -> tuple[Array, Array]:
+    """SVT through the Gram matrix: SVT(M, t) and its positive singular values."""
     wide = M.shape[0] <= M.shape[1]
-    Q, gain, lowered = _directions(M, t, keep)
+    Q, gain, lowered = _directions(M, t, 0)
     if _is_thin(Q, M):
         return _thin(Q, gain, M), lowered
     P = _square(Q, gain)
@@ -133,9 +130,12 @@ def truncate(M: Array, t: float, keep: int = 0, *, times: float = 1.0, out: Arra
 
 
 def _directions(M: Array, t: float, keep: int) -> tuple[Array, Array, Array]:
-    """The singular vectors Q on the short side that SVT leaves, the factor on each, their values after it."""
+    """The singular vectors Q on the short side that SVT leaves, the factor on each, their values after it. The first
+    `keep` go unshrunk.
+    """
     s, Q = _values_above(gram(M), t, keep, max(M.shape))
-    lowered = _lower(s, t, keep)
+    lowered = np.maximum(s - t, 0.0)
+    lowered[:keep] = s[:keep]
     with np.errstate(invalid="ignore"):
         return Q, lowered / s, lowered
 
@@ -163,12 +163,6 @@ def threshold_values(M: Array, t: float) -> Array:
         return np.full(1, np.nan)
     s = np.sqrt(np.maximum(np.linalg.eigvalsh(G)[::-1], 0.0))
     return s[s > t] - t
-
-
-def _lower(s: Array, t: float, keep: int) -> Array:
-    lowered = np.maximum(s - t, 0.0)
-    lowered[:keep] = s[:keep]
-    return lowered
 
 
 def _values_above(G: Array, t: float, keep: int, longest: int) -> tuple[Array, Array]:
