@@ -10,10 +10,11 @@ from conftest import SHARED
 
 import tensorfill as tfl
 from tensorfill.data.observations import Observations
+from tensorfill.methods import defaults
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS, Run
 from tensorfill.methods.classical import _spc_kernels as kernels
-from tensorfill.methods.classical import fbcp, modes, stdc
+from tensorfill.methods.classical import fbcp, stdc
 from tensorfill.methods.classical.fbcp import FBCP, FBCPMP
 from tensorfill.methods.classical.spc import SPCQV, SPCTV
 from tensorfill.methods.classical.stdc import STDC
@@ -96,9 +97,9 @@ def test_settings_are_checked(name):
 
 
 def test_long_modes():
-    assert modes.long_modes((256, 256, 3)) == [0, 1]
-    assert modes.long_modes((4, 30, 5)) == [1, 2]
-    assert modes.long_modes((2, 3, 4)) == [0, 1, 2]
+    assert defaults.long_modes((256, 256, 3)) == [0, 1]
+    assert defaults.long_modes((4, 30, 5)) == [1, 2]
+    assert defaults.long_modes((2, 3, 4)) == [0, 1, 2]
 
 
 # --- STDC -----------------------------------------------------------------------------------------------------------

@@ -16,29 +16,6 @@ BLOCK = 64  # observations that enter the normal equations at once: sums over th
 
 
 @jit
-def predict(F: Array, rows: Array, x: Array) -> None:
-    """x_i = sum_c prod_n F[rows[i, n], c]; rows (nnz, N) address the stacked factors F."""
-    N, C = rows.shape[1], F.shape[1]
-    for i in range(len(rows)):
-        total = 0.0
-        a, b = rows[i, 0], rows[i, N - 1]
-        if N == 2:
-            for c in range(C):
-                total += F[a, c] * F[b, c]
-        elif N == 3:
-            m = rows[i, 1]
-            for c in range(C):
-                total += F[a, c] * F[m, c] * F[b, c]
-        else:
-            for c in range(C):
-                product = F[a, c] * F[b, c]
-                for n in range(1, N - 1):
-                    product *= F[rows[i, n], c]
-                total += product
-        x[i] = total
-
-
-@jit
 def systems(
     free: Array,
     fixed: Array,

@@ -23,7 +23,7 @@ addressed = compiled(nogil=True, fastmath=FASTMATH, no_cpython_wrapper=True)
 
 @jit
 def predict(F: Array, first: Array, indices: Array, x: Array) -> None:
-    """x_i = sum_r prod_n A_n[i_n, r] for the rows of `indices` (nnz, N)."""
+    """x_i = sum_r prod_n A_n[i_n, r] for the rows of `indices` (nnz, N); with `first` 0 they address F itself."""
     N, R = indices.shape[1], F.shape[1]
     row = np.empty(R, F.dtype)
     for i in range(len(indices)):

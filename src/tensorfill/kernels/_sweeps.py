@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba import types
 
-from tensorfill.kernels import _gibbs
+from tensorfill.kernels import _gibbs, _numba
 from tensorfill.kernels._augment import Data, Hyper
 from tensorfill.kernels._chain import MODES, Chain, Places, Slopes, Structure
 from tensorfill.kernels._draws import draw_mode, draw_precisions, draw_ring, draw_sizes, no_ring
@@ -68,7 +68,7 @@ CHAIN = _bundle(Chain, *[Double2] * 4, *[Double1] * 3, Double2)
 SLOPES = _bundle(Slopes, Double2, Double2, Double3, Double2)
 RECORD = _bundle(Record, Int2, Double2, Long1, Single3, Single3, Double2)
 AUGMENT = _function(types.float64, DATA, HYPER, Double1, Double1, Spread1, Spread1, Stream)
-PREDICT = _function(types.void, Double2, Int2, Double1)
+PREDICT = _function(types.void, Double2, Long1, Int2, Double1)
 SYSTEMS = _function(types.void, Double2, Double2, Int2, Int1, Long1, Spread1, Spread1, Double3, Double2)
 TIED = _function(types.void, Double3, Double2, *[Double1] * 3, *[Double2] * 3)
 RING = _function(types.void, TIED, Double2, types.int64, Double3, Double2, *[Double1] * 3, *[Double2] * 3, Stream)
@@ -110,10 +110,10 @@ def _sweep(
 ) -> float:
     both, x = np.empty((len(places.rows), 2)), np.empty(len(places.rows))
     z, w = both[:, 0], both[:, 1]  # next to each other: rows read both at scattered places
-    F, N, loss = chain.F, len(structure.modes), 0.0
+    F, N, loss, stacked = chain.F, len(structure.modes), 0.0, np.zeros(len(structure.modes), np.int64)
     Q, q = np.empty((F.shape[1], F.shape[1])), np.empty(F.shape[1])
     for s in range(len(record.at)):
-        predict(F, places.rows, x)
+        predict(F, stacked, places.rows, x)
         loss = augment(data, hyper, x, chain.numbers, z, w, rng)
         j = record.at[s]
         for k in range(N):
@@ -125,7 +125,7 @@ def _sweep(
                 draw_slopes(structure, slopes, hyper, chain, n, rng)
             if len(chain.size) > 0 and k == N - 2:
                 draw_sizes(tied, structure, hyper, chain, n, Q, q, rng)
-        predict(F, record.probes, record.trace[s])
+        predict(F, stacked, record.probes, record.trace[s])
         if j >= 0:
             for i in range(record.parameters.shape[1]):  # one by one: an assignment of all takes a second to compile
                 record.parameters[j, i] = chain.numbers[1 + i]
@@ -149,5 +149,5 @@ def sweep_burst(
     """Sweep len(record.at) times; returns minus log likelihood before the last sweep. `augment` is of `_augment`."""
     rows = (_gibbs.systems, _gibbs.draw_chain, draw_ring if structure.modes["ring"].any() else no_ring)
     regress = draw_slopes if structure.modes["features"].any() else no_slopes
-    calls = (augment, _gibbs.predict, draw_mode, *rows, draw_precisions, regress, draw_sizes)
+    calls = (augment, _numba.predict, draw_mode, *rows, draw_precisions, regress, draw_sizes)
     return float(_sweep(*calls, structure, slopes, places, data, hyper, chain, record, rng))

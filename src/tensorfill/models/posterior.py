@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tensorfill.kernels.loops import gibbs
+from tensorfill.kernels.loops import cp
 from tensorfill.models.cp import CP
 from tensorfill.models.emission import Emission
 from tensorfill.typing import Array
@@ -191,7 +191,7 @@ class Posterior:
     def _predict(self, j: int, rows: Array, *, steady: bool = False) -> Array:
         """The model's sum at rows (k, N) of the stack, of draw j: (k,)."""
         x = np.empty(len(rows))
-        gibbs.predict(self._stack(j, steady=steady), rows, x)
+        cp.predict(self._stack(j, steady=steady), np.zeros(rows.shape[1], dtype=np.int64), rows, x)
         return x
 
     def _stack(self, j: int, *, steady: bool) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tensorfill.blocks import Block
 from tensorfill.blocks.base import Sized, cut_rows
-from tensorfill.kernels.loops import conjugate, gibbs
+from tensorfill.kernels.loops import conjugate, cp, gibbs
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.partitioned import Partitioned
 from tensorfill.solvers.balance import balance
@@ -169,7 +169,7 @@ def _stack(factors: Sequence[Array | None], own: Array) -> Array:
 def _predict(F: Array, places: Array) -> Array:
     """The model with stacked factors F (sum of I_n, R) at rows `places` (n, N) of the stack: (n,)."""
     x = np.empty(len(places))
-    gibbs.predict(F, places, x)
+    cp.predict(F, np.zeros(places.shape[1], dtype=np.int64), places, x)
     return x
 
 

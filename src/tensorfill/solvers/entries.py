@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from tensorfill.data.observations import Observations
-from tensorfill.kernels.loops import gibbs
+from tensorfill.kernels.loops import cp, gibbs
 from tensorfill.solvers.threads import available_threads, in_threads, row_shares
 from tensorfill.typing import Array
 
@@ -59,10 +59,10 @@ class Entries:
 
     def predict(self, F: Array) -> Array:
         """The model at the observations, (nnz,); F (sum of I_n, C)."""
-        x = np.empty(self.nnz)
+        x, stacked = np.empty(self.nnz), np.zeros(len(self.shape), dtype=np.int64)
 
         def work(a: int, b: int) -> None:
-            gibbs.predict(F, self.rows[a:b], x[a:b])
+            cp.predict(F, stacked, self.rows[a:b], x[a:b])
 
         count = self._count(F.shape[1])
         in_threads(work, [self.nnz * t // count for t in range(count + 1)])
