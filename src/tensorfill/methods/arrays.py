@@ -18,7 +18,6 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import State
 from tensorfill.solvers.loop import Stopping
-from tensorfill.solvers.loop import run as run_loop
 from tensorfill.transforms import Clipped, Standardised
 from tensorfill.typing import Array
 
@@ -91,15 +90,8 @@ class ArrayMethod(Method):
         data = Dense(T / scale, obs.mask)
         most = self.limit() if run.max_iter is None else run.max_iter
         stopping = Stopping(max_iter=most, tol=0.0, seconds=run.rest(began).seconds)
-        outcome = run_loop(
-            _ArrayProcedure(self, data),
-            stopping=stopping,
-            rng=np.random.default_rng(run.seed),
-            callback=run.callback,
-            checkpoint=run.checkpoint,
-            resume=run.resume,
-            fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
-        )
+        fingerprint = f"{self!r} {obs.digest()} seed {run.seed}"
+        outcome = run.drive(_ArrayProcedure(self, data), stopping, np.random.default_rng(run.seed), fingerprint)
         estimate = self.answer(data, outcome.state) * scale + level
         return self.completion(
             obs, run, Filled(estimate), status=outcome.status, history=outcome.history, settings=self.settings()

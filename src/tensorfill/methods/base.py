@@ -28,8 +28,9 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.packing import Answer
 from tensorfill.result.record import History, Status
 from tensorfill.solvers.base import OutOfTime as OutOfTime
-from tensorfill.solvers.base import deadline
-from tensorfill.solvers.loop import Callback
+from tensorfill.solvers.base import Procedure, deadline
+from tensorfill.solvers.loop import Callback, Outcome, Stopping
+from tensorfill.solvers.loop import run as run_loop
 
 METHODS: Registry[Method] = Registry("method")
 # yields variants, is sent the mean validation loss of each
@@ -107,6 +108,21 @@ class Run(Settings):
     def in_time(self) -> AbstractContextManager[None]:
         """Context in which `check_time` of the solvers raises OutOfTime once the time of this run is up."""
         return deadline(np.inf if self.seconds is None else time.monotonic() + self.seconds)
+
+    def drive(
+        self, procedure: Procedure, stopping: Stopping, rng: np.random.Generator, fingerprint: str | None = None
+    ) -> Outcome:
+        """Iterate until something says stop; saved in the checkpoint where a fingerprint says which run it is."""
+        saved = None if fingerprint is None else self.checkpoint
+        return run_loop(
+            procedure,
+            stopping=stopping,
+            rng=rng,
+            callback=self.callback,
+            checkpoint=saved,
+            resume=self.resume,
+            fingerprint=fingerprint or "",
+        )
 
     def section(self, name: str) -> Checkpoint | None:
         """The part of the checkpoint that belongs to a part of this run."""

@@ -28,7 +28,6 @@ from tensorfill.solvers.gibbs.likelihoods import FEW_COUNTS, family, units
 from tensorfill.solvers.gibbs.posterior import Kind, default_rank, make_posterior
 from tensorfill.solvers.gibbs.sampler import Gibbs
 from tensorfill.solvers.loop import Outcome, Stopping
-from tensorfill.solvers.loop import run as run_loop
 from tensorfill.transforms import Folded, Standardised
 
 KEEP_LIMIT = 2**27  # numbers in all kept draws: half a GiB
@@ -139,15 +138,9 @@ class Bayes(Method):
         steps = gibbs.chains * gibbs.length
         if run.max_iter is not None:  # sweeps, one by one
             gibbs, steps = replace(gibbs, entries=replace(gibbs.entries, threads=1), burst=1), run.max_iter
-        outcome = run_loop(
-            gibbs,
-            stopping=Stopping(max_iter=steps, tol=0.0, seconds=run.seconds),
-            rng=np.random.default_rng(run.seed),
-            callback=run.callback,
-            checkpoint=run.checkpoint,
-            resume=run.resume,
-            fingerprint=f"{self!r} {obs.digest()} seed {run.seed}",
-        )
+        stopping = Stopping(max_iter=steps, tol=0.0, seconds=run.seconds)
+        fingerprint = f"{self!r} {obs.digest()} seed {run.seed}"
+        outcome = run.drive(gibbs, stopping, np.random.default_rng(run.seed), fingerprint)
         return make_posterior(obs, kinds, gibbs, outcome, self.noise), outcome
 
     def _sampler(self, obs: Observations, kinds: Sequence[Kind], smooth: frozenset[int]) -> Gibbs:

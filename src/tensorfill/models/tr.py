@@ -100,11 +100,6 @@ class TR(Model):
                 state = np.matmul(state, G[part[:, n]])
             return np.einsum("kab,kba->k", state, rows[-1][part[:, -1]])
 
-        r = self.bonds_now
+        r = self.bonds(self.rank)
         width = max(r[0] * max(r), *(a * b for a, b in pairwise(r)))
         return in_blocks(indices, width, np.result_type(*self.cores), values)
-
-    @property
-    def bonds_now(self) -> tuple[int, ...]:
-        """r_0, ..., r_N."""
-        return (*(G.shape[0] for G in self.cores), self.cores[0].shape[0])

@@ -84,20 +84,20 @@ def run(
     stopping = stopping or Stopping()
     place = None if checkpoint is None else Checkpoint.at(checkpoint, resume=resume)
     memory = load(place, fingerprint, rng) if place and resume else None
-    clock = Clock(memory.seconds if memory else 0.0)
+    began = time.monotonic() - (memory.seconds if memory else 0.0)
     status = memory.status if memory else None
     due = time.monotonic() + min(SOON, checkpoint_seconds)
     ended = status  # kept, as a callback or Ctrl-C may change `status`; a resume must know how the run itself ended
     try:
         if memory is None:
             with time_for_search(stopping.seconds):
-                memory = _first(procedure, rng, clock)
+                memory = _first(procedure, rng, began)
             status = _tell(callback, memory)
         while status is None:
-            ended, memory = _iterate(procedure, memory, stopping, rng, clock)
+            ended, memory = _iterate(procedure, memory, stopping, rng, began)
             status = _tell(callback, memory) or ended
             if place and status is None and time.monotonic() >= due:
-                took = save(place, replace(memory, seconds=clock.now()), fingerprint, rng)
+                took = save(place, replace(memory, seconds=time.monotonic() - began), fingerprint, rng)
                 due = time.monotonic() + checkpoint_seconds * max(1.0, min(DEAR * took, RARE))
     except KeyboardInterrupt:
         if memory is None:
@@ -107,34 +107,20 @@ def run(
     except Exception:  # a cluster is gone, a disk is full: save what there is, to be resumed
         if place and memory is not None:
             rng.bit_generator.state = memory.drawn
-            save(place, replace(memory, seconds=clock.now(), status=None), fingerprint, rng)
+            save(place, replace(memory, seconds=time.monotonic() - began, status=None), fingerprint, rng)
         raise
-    memory = replace(memory, seconds=clock.now(), status=None if ended in RESUMABLE else ended)
+    memory = replace(memory, seconds=time.monotonic() - began, status=None if ended in RESUMABLE else ended)
     if place:
         save(place, memory, fingerprint, rng)
     best = memory.best if memory.best is not None else memory.state
     return Outcome(best, status, History(memory.rows), memory.best_iteration)
 
 
-class Clock:
-    """Seconds since the run began, counting what passed before a resume."""
-
-    def __init__(self, already: float) -> None:
-        self._zero = time.monotonic() - already
-
-    def now(self) -> float:
-        return time.monotonic() - self._zero
-
-    def moment(self, seconds: float) -> float:
-        """When the run has taken so long, by the monotonic clock."""
-        return self._zero + seconds
-
-
-def _first(procedure: Procedure, rng: np.random.Generator, clock: Clock) -> Memory:
+def _first(procedure: Procedure, rng: np.random.Generator, began: float) -> Memory:
     state = procedure.init(rng)
     score = procedure.score(state)
     best = state if np.isfinite(score) else None
-    rows = (Row(0, clock.now(), state.value, score),)
+    rows = (Row(0, time.monotonic() - began, state.value, score),)
     best_score = score if best is not None else np.inf
     return Memory(state, rows, best, best_score, drawn=rng.bit_generator.state)
 
@@ -144,14 +130,14 @@ def _tell(callback: Callback | None, memory: Memory) -> Status | None:
 
 
 def _iterate(
-    procedure: Procedure, memory: Memory, stopping: Stopping, rng: np.random.Generator, clock: Clock
+    procedure: Procedure, memory: Memory, stopping: Stopping, rng: np.random.Generator, began: float
 ) -> tuple[Status | None, Memory]:
     """One iteration, then every reason to stop, most urgent first."""
     k = memory.iteration
     if k >= stopping.max_iter:
         return Status.ITERATIONS, memory
     try:
-        with deadline(clock.moment(np.inf if stopping.seconds is None else (1 + LATE) * stopping.seconds + LATEST)):
+        with deadline(np.inf if stopping.seconds is None else began + (1 + LATE) * stopping.seconds + LATEST):
             state = procedure.step(memory.state, rng)
     except OutOfTime:
         rng.bit_generator.state = memory.drawn
@@ -161,21 +147,27 @@ def _iterate(
     k += 1
     score = procedure.score(state)
     previous = memory.state
-    memory = replace(memory.advance(state, Row(k, clock.now(), state.value, score)), drawn=rng.bit_generator.state)
+    memory = replace(
+        memory.advance(state, Row(k, time.monotonic() - began, state.value, score)), drawn=rng.bit_generator.state
+    )
     status = procedure.done(state, previous) or memory.steady_enough(stopping.tol, stopping.steady)
     if status is None and memory.best is not None and k - memory.best_iteration >= stopping.patience:
         status = Status.HELD_OUT
-    if status is None and stopping.seconds is not None and _late(memory.rows, clock.now(), stopping.seconds):
+    if (
+        status is None
+        and stopping.seconds is not None
+        and _late(memory.rows, began, stopping.seconds)
+    ):
         status = Status.TIME
     if status is None and k >= stopping.max_iter:
         status = Status.ITERATIONS
     return status, memory
 
 
-def _late(rows: Sequence[Row], now: float, seconds: float) -> bool:
+def _late(rows: Sequence[Row], began: float, seconds: float) -> bool:
     """Is the time up, or would one more iteration, as long as the last, end too late after the limit?"""
-    last = now - rows[-2].seconds
-    return now >= seconds or now + last > seconds + LATE * seconds + LATEST
+    now = time.monotonic() - began
+    return now >= seconds or 2 * now - rows[-2].seconds > (1 + LATE) * seconds + LATEST
 
 
 def _finite(state: State, previous: State) -> bool:

@@ -94,8 +94,6 @@ def row_couplings(problem: Problem) -> tuple[RowCoupling, ...]:
 
 def not_matrix(problem: Problem) -> str | None:
     """A refusal unless every smooth inter-element prior has a matrix."""
-    if problem.model != "cp":
-        return f"the model is {problem.model}, and the steps here go row by row through the factors of CP"
     if problem.tensorspace is not None:
         return "a tensor-space prior ties all entries of X together, and the steps here go row by row"
     for n, p in problem.modes:

@@ -25,7 +25,6 @@ from tensorfill.solvers.base import SOLVERS, Solver
 from tensorfill.solvers.fit import Fit, mean_loss, rms_error
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
-from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
 from tensorfill.typing import Array
 
@@ -105,12 +104,6 @@ def _run(problem: Partitioned, solver: Solver, start: Sequence[Array], smooth: d
         stopping = replace(stopping, max_iter=solver.steps, tol=0.0)
     if run.max_iter is not None:
         stopping = replace(stopping, max_iter=run.max_iter)
-    return run_loop(
-        fit,
-        stopping=stopping,
-        rng=np.random.default_rng([run.seed, 13]),
-        callback=run.callback,
-        checkpoint=run.section("blocks"),
-        resume=run.resume,
-        fingerprint=f"{problem.fingerprint()} {solver!r} {run.seed}",
-    )
+    saving = replace(run, checkpoint=run.section("blocks"))
+    fingerprint = f"{problem.fingerprint()} {solver!r} {run.seed}"
+    return saving.drive(fit, stopping, np.random.default_rng([run.seed, 13]), fingerprint)

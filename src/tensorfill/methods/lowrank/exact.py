@@ -24,7 +24,6 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import Status
 from tensorfill.solvers.fit import ENDED_EARLY, Fit
 from tensorfill.solvers.loop import Outcome, Stopping
-from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.newton import Newton
 from tensorfill.transforms import Standardised
 from tensorfill.typing import Array
@@ -198,8 +197,7 @@ class _Exact:
             return factors, np.inf
         most = sweeps if self.run.max_iter is None else min(sweeps, self.run.max_iter)
         stopping = Stopping(max_iter=most, tol=1e-6, seconds=self.run.rest(self.began).seconds)
-        fit = Fit(problem, Newton(exchange=False), factors)
-        outcome = run_loop(fit, stopping=stopping, rng=self.rng, callback=self.run.callback)
+        outcome = self.run.drive(Fit(problem, Newton(exchange=False), factors), stopping, self.rng)
         self.last = problem, outcome
         self.ended = outcome.status if outcome.status in ENDED_EARLY else None
         off = problem.model_of(outcome.state.factors).at(self.data.indices) - self.data.values

@@ -17,6 +17,7 @@ import numpy as np
 from tensorfill.data.holdout import split_like_gaps
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
+from tensorfill.methods.lowrank.search import SOFTER
 from tensorfill.models import MODELS
 from tensorfill.models.init import initial_factors
 from tensorfill.models.unseen import fill_unseen
@@ -26,7 +27,6 @@ from tensorfill.solvers.base import Solver
 from tensorfill.solvers.fit import ENDED_EARLY, Fit
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
-from tensorfill.solvers.loop import run as run_loop
 from tensorfill.typing import Array
 
 LADDER = (1, 2, 3, 4, 6, 8, 12, 18, 26, 38)  # of all ranks at once; then each by itself
@@ -37,7 +37,6 @@ WORSE = 2  # ranks in a row that may gain nothing before growing ends
 TRIFLE = 1e-4  # of the loss at the lowest rank: what saves less is not worth a rank
 NOISE = 0.3  # of the first start, as in `low_rank`
 BURSTS, SWEEPS = 6, 60  # iterations at most for one rank: each a burst of many for L-BFGS-B
-SOFTER = (1e-2, 1e-4, 1e-8)  # times the ridge, for the rank that did best: down to none for data without noise
 
 
 def ladder(shape: Sequence[int], observed: int, model: str, coarse: bool = False) -> list[Any]:
@@ -64,29 +63,28 @@ class Stage:
     loss: float
 
 
+@dataclass(eq=False)
 class Growth:
     """One model, from rank one to the best.
 
     Parameters
     ----------
     make : (observations, rank, part of the ridge) -> problem
-    mend : what is done to factors of slices never seen before they are judged: (observations, factors) -> factors
+    share : of the entries that are set aside
     """
 
-    def __init__(
-        self,
-        make: Callable[[Observations, Any, float], Problem],
-        obs: Observations,
-        model: str,
-        solver: Solver,
-        run: Run,
-        rng: np.random.Generator,
-        smooth: dict[int, float],
-        share: float,
-    ) -> None:
-        self.make, self.obs, self.model, self.solver, self.run, self.rng = make, obs, model, solver, run, rng
-        self.mend = partial(fill_unseen, smooth=smooth)
-        self.kept, self.aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 2]))
+    make: Callable[[Observations, Any, float], Problem]
+    obs: Observations
+    model: str
+    solver: Solver
+    run: Run
+    rng: np.random.Generator
+    smooth: dict[int, float]
+    share: float
+
+    def __post_init__(self) -> None:
+        self.mend = partial(fill_unseen, smooth=self.smooth)
+        self.kept, self.aside = split_like_gaps(self.obs, self.share, np.random.default_rng([self.run.seed, 2]))
         self.began, self.iterations = time.monotonic(), 0
         self.best: Stage | None = None
         self.lowest = np.inf  # loss of the lowest rank
@@ -134,8 +132,7 @@ class Growth:
         start = self.mend(self.kept, self._start(problem))
         fit = Fit(problem, self.solver, start, self.aside, partial(self.mend, self.kept))
         outcome = self._run(fit, Stopping(max_iter=self._longest, tol=1e-7, patience=patience))
-        loss = float(np.nanmin(outcome.history["held_out"]))
-        return Stage(rank, softer, outcome, loss)
+        return Stage(rank, softer, outcome, float(np.nanmin(outcome.history["held_out"])))
 
     @property
     def _longest(self) -> int:
@@ -148,10 +145,8 @@ class Growth:
         return initial_factors(problem, "constant", self.rng, noise=NOISE)
 
     def _run(self, fit: Fit, stopping: Stopping) -> Outcome:
-        left = None
-        if self.run.seconds is not None:
-            left = max(self.run.seconds - (time.monotonic() - self.began), 1e-9)
-        outcome = run_loop(fit, stopping=replace(stopping, seconds=left), rng=self.rng, callback=self.run.callback)
+        stopping = replace(stopping, seconds=self.run.rest(self.began).seconds)
+        outcome = self.run.drive(fit, stopping, self.rng)
         self.iterations += outcome.history.rows[-1].iteration
         limit = self.run.max_iter is not None and self.iterations >= self.run.max_iter
         if outcome.status in ENDED_EARLY or limit:

@@ -44,7 +44,6 @@ from tensorfill.solvers.base import SOLVERS, Solver
 from tensorfill.solvers.fit import ENDED_EARLY, Fit
 from tensorfill.solvers.lbfgsb import LBFGSB
 from tensorfill.solvers.loop import Outcome, Stopping
-from tensorfill.solvers.loop import run as run_loop
 from tensorfill.solvers.multiplicative import Multiplicative
 from tensorfill.solvers.newton import Newton
 from tensorfill.transforms import Standardised
@@ -304,7 +303,7 @@ class LowRank(Method):
         if share == 0 or obs.nnz < FEWEST:
             start = mend(obs, first_factors(problem, rng))
             stopping = replace(STOPPING, max_iter=longest, seconds=run.rest(began).seconds)
-            return _run(Fit(problem, solver, start), stopping, rng, run)
+            return run.drive(Fit(problem, solver, start), stopping, rng)
         kept, aside = split_like_gaps(obs, share, np.random.default_rng([run.seed, 2]))
         train = problem.on(kept)
         strides = isinstance(solver, Newton) and self._bounded(problem.prior, problem.rank)
@@ -313,21 +312,17 @@ class LowRank(Method):
         fit = Fit(train, solver, mend(kept, first_factors(train, rng)), aside, partial(mend, kept))
         left, most = run.rest(began).seconds, longest - last_steps
         stopping = replace(STOPPING, patience=patience, max_iter=most, seconds=left)
-        first = _run(fit, stopping, rng, run)
+        first = run.drive(fit, stopping, rng)
         if first.status in ENDED_EARLY or first.best_iteration == 0:
             return first
         start = mend(kept, first.state.factors)
         steps = min(-(-first.best_iteration // LAST), last_steps or longest)
         if isinstance(solver, LBFGSB) and first.best_iteration < LAST:  # a quarter of few bursts: as many shorter ones
             solver, steps = replace(solver, burst=solver.burst // LAST), first.best_iteration
-        left = run.rest(began).seconds
-        last = _run(Fit(problem, solver, start), Stopping(max_iter=steps, tol=0.0, seconds=left), rng, run)
+        stopping = Stopping(max_iter=steps, tol=0.0, seconds=run.rest(began).seconds)
+        last = run.drive(Fit(problem, solver, start), stopping, rng)
         status = last.status if last.status in ENDED_EARLY else first.status
         return Outcome(last.state, status, first.history, first.best_iteration)
-
-
-def _run(fit: Fit, stopping: Stopping, rng: np.random.Generator, run: Run) -> Outcome:
-    return run_loop(fit, stopping=stopping, rng=rng, callback=run.callback)
 
 
 def first_factors(problem: Problem, rng: np.random.Generator) -> Sequence[Array]:
