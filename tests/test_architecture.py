@@ -251,4 +251,4 @@ def test_every_public_name_exists_and_registries_are_full():
         assert hasattr(tensorfill, name)
     assert len(tensorfill.PRIORS) >= 17
     assert len(tensorfill.INTERELEMENT) >= 8
-    assert len(tensorfill.SOLVERS) == 7
+    assert len(tensorfill.SOLVERS) == 6

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from math import ceil, prod
+from typing import Any
 
 import numpy as np
 
@@ -34,19 +34,6 @@ class Slab:
     first: int  # its first entry, counted in C order over the whole tensor
     start: int  # its observations are start:stop
     stop: int
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The slabs."""
-
-    cols: int
-    slabs: tuple[Slab, ...]
-
-    @cached_property
-    def most_rows(self) -> int:
-        """Rows of the largest slab."""
-        return max(slab.rows for slab in self.slabs)
 
 
 def slab_rows(cols: int, rank: int) -> int:
@@ -89,35 +76,36 @@ class DenseLayout(Layout):
         self._repeats = bool(np.any(flat[1:] == flat[:-1]))
         self._complete = self.nnz == prod(self.shape) and not self._repeats
         self._flat = np.empty(0, dtype=np.intp) if self._complete else flat
-        self._plans: dict[int, Plan] = {}
+        self._cols = prod(self.shape[contraction.split :])
+        self._plans: dict[int, list[Slab]] = {}
 
     # The Layout contract -----------------------------------------------------------------------
 
     @silent
     def predict(self, factors: Sequence[Array]) -> Array:
-        factors, plan, halves = self._begin(factors)
+        factors, slabs, halves = self._begin(factors)
         x = np.empty(self.nnz, dtype=factors[0].dtype)
-        X = np.empty((plan.most_rows, plan.cols), dtype=x.dtype)
-        for slab in plan.slabs:
+        X = self._buffer(slabs, x.dtype)
+        for slab in slabs:
             part = halves.multiply(halves.left(slab.left), X[: slab.rows])
             x[slab.start : slab.stop] = self._gather(slab, part)
         return x
 
     @silent
     def pullback(self, g: Array, factors: Sequence[Array], mode: int) -> Array:
-        factors, plan, halves = self._begin(factors, [mode])
-        Y = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
-        for slab in plan.slabs:
+        factors, slabs, halves = self._begin(factors, [mode])
+        Y = self._buffer(slabs, factors[0].dtype)
+        for slab in slabs:
             left = halves.left(slab.left)
             halves.add(slab.left, left, self._scatter(slab, g[slab.start : slab.stop], Y[: slab.rows]))
         return halves.finish()[0]
 
     @silent
     def value_and_pullback(self, entrywise: Entrywise, factors: Sequence[Array]) -> tuple[float, list[Array]]:
-        factors, plan, halves = self._begin(factors)
-        X = np.empty((plan.most_rows, plan.cols), dtype=factors[0].dtype)
+        factors, slabs, halves = self._begin(factors)
+        X = self._buffer(slabs, factors[0].dtype)
         value = 0.0
-        for slab in plan.slabs:
+        for slab in slabs:
             left = halves.left(slab.left)
             part = halves.multiply(left, X[: slab.rows])
             loss, g = entrywise(slab.start, slab.stop, self._gather(slab, part))
@@ -131,40 +119,47 @@ class DenseLayout(Layout):
     @silent
     def full(self, factors: Sequence[Array]) -> Array:
         """The whole tensor X, (I_1, ..., I_N)."""
-        factors, plan, halves = self._begin(factors)
+        factors, slabs, halves = self._begin(factors)
         X = np.empty(self.shape, dtype=factors[0].dtype)
-        for slab in plan.slabs:
-            halves.multiply(halves.left(slab.left), _rows(X, plan, slab))
+        for slab in slabs:
+            halves.multiply(halves.left(slab.left), self._rows(X, slab))
         return X
 
     @silent
     def pullback_full(self, Y: Array, factors: Sequence[Array]) -> list[Array]:
         """Gradient of every parameter for a gradient Y in all of X, of the tensor's shape."""
-        factors, plan, halves = self._begin(factors)
+        factors, slabs, halves = self._begin(factors)
         Y = np.ascontiguousarray(Y, dtype=factors[0].dtype)
-        for slab in plan.slabs:
-            halves.add(slab.left, halves.left(slab.left), _rows(Y, plan, slab))
+        for slab in slabs:
+            halves.add(slab.left, halves.left(slab.left), self._rows(Y, slab))
         return halves.finish()
 
     # Inside ------------------------------------------------------------------------------------
 
-    def _begin(self, factors: Sequence[Array], wanted: Sequence[int] | None = None) -> tuple[list[Array], Plan, Halves]:
+    def _begin(
+        self, factors: Sequence[Array], wanted: Sequence[int] | None = None
+    ) -> tuple[list[Array], list[Slab], Halves]:
         factors = self.contraction.checked(factors)
         inner = self.contraction.inner(factors)
-        plan = self._plans.get(inner)
-        if plan is None:
-            plan = self._plans[inner] = self._make_plan(inner)
-        return factors, plan, self.contraction.halves(factors, wanted)
+        if inner not in self._plans:
+            self._plans[inner] = self._cut(inner)
+        return factors, self._plans[inner], self.contraction.halves(factors, wanted)
 
-    def _make_plan(self, inner: int) -> Plan:
-        split = self.contraction.split
-        cols = prod(self.shape[split:])
-        cuts = list(left_slabs(self.shape[:split], slab_rows(cols, inner)))
+    def _cut(self, inner: int) -> list[Slab]:
+        cols = self._cols
+        cuts = list(left_slabs(self.shape[: self.contraction.split], slab_rows(cols, inner)))
         rows = [prod(part.stop - part.start for part in cut) for cut in cuts]
         edges = np.concatenate([[0], np.cumsum(rows)]) * cols
         at = edges if self._complete else np.searchsorted(self._flat, edges)
-        slabs = [Slab(cut, rows[s], int(edges[s]), int(at[s]), int(at[s + 1])) for s, cut in enumerate(cuts)]
-        return Plan(cols, tuple(slabs))
+        return [Slab(cut, rows[s], int(edges[s]), int(at[s]), int(at[s + 1])) for s, cut in enumerate(cuts)]
+
+    def _buffer(self, slabs: Sequence[Slab], dtype: Any) -> Array:
+        """Room for the largest slab."""
+        return np.empty((max(slab.rows for slab in slabs), self._cols), dtype=dtype)
+
+    def _rows(self, X: Array, slab: Slab) -> Array:
+        """The slab as a view (rows, cols) of a whole tensor."""
+        return X.reshape(-1)[slab.first : slab.first + slab.rows * self._cols].reshape(slab.rows, self._cols)
 
     def _positions(self, slab: Slab) -> Array:
         flat = self._flat[slab.start : slab.stop]
@@ -184,8 +179,3 @@ class DenseLayout(Layout):
         else:
             flat[self._positions(slab)] = g
         return out
-
-
-def _rows(X: Array, plan: Plan, slab: Slab) -> Array:
-    """The slab as a view (rows, cols) of a whole tensor."""
-    return X.reshape(-1)[slab.first : slab.first + slab.rows * plan.cols].reshape(slab.rows, plan.cols)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -75,9 +76,10 @@ class Custom(Extended):
             "expected": mean,
             "floor": floor,
         }
-        self._set(given)
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
         self.__post_init__()
-        self._compile()
+        _ = self._loss_and_slope, self._expected  # refuses what is no formula
         if check:
             try:
                 check_numerical_prior(self)
@@ -88,26 +90,24 @@ class Custom(Extended):
         loss = repr(self.loss) if isinstance(self.loss, str) else _name_of(self.loss)
         return f"Custom({loss}, t: {self.t_domain}, x: {self.x_domain})"
 
-    def _compile(self) -> None:
-        """Set the entry-wise functions that Extended calls."""
-        found: dict[str, Callable[..., Any]] = {}
+    @cached_property
+    def _loss_and_slope(self) -> Sequence[Loss]:
+        if isinstance(self.loss, str):
+            return compile_expression(self.loss)
+        return self.loss, self.slope or self._found_slope()
+
+    def _nll(self, t: Array, z: Array) -> Array:
+        return as_entries(self._loss_and_slope[0](t, z), z)
+
+    def _grad(self, t: Array, z: Array) -> Array:
+        return as_entries(self._loss_and_slope[1](t, z), z)
+
+    @cached_property
+    def _expected(self) -> Callable[[Array], Array] | None:
         if isinstance(self.expected, str):
             text = compile_expression(self.expected)[0]
-            found["_mean"] = lambda x: as_entries(text(x, x), x)
-        elif self.expected is not None:
-            function = self.expected
-            found["_mean"] = lambda x: as_entries(function(x), x)
-        self._set(found)
-        if isinstance(self.loss, str):
-            found = dict(zip(("_nll", "_grad"), map(_wrap, compile_expression(self.loss)), strict=True))
-        else:
-            slope = _wrap(self.slope) if self.slope is not None else self._found_slope()
-            found = {"_nll": _wrap(self.loss), "_grad": slope}
-        self._set(found)
-
-    def _set(self, found: Mapping[str, Any]) -> None:
-        for name, value in found.items():
-            object.__setattr__(self, name, value)
+            return lambda x: text(x, x)
+        return self.expected
 
     def _found_slope(self) -> Loss:
         """The derivative of a bare function, in float64, by the better of two ways."""
@@ -137,7 +137,7 @@ class Custom(Extended):
     def mean(self, x: Array) -> Array:
         low, high = self.x_domain.low, self.x_domain.high
         inside = np.clip(x, low, high)
-        return self._mean(inside) if self.expected is not None else inside  # type: ignore[attr-defined]  # set by _compile
+        return inside if self._expected is None else as_entries(self._expected(inside), inside)
 
     def start(self, mean: float) -> float:
         """The x whose mean is `mean`, by bisection where it is not x itself."""
@@ -175,23 +175,14 @@ class Custom(Extended):
     def _domains(self) -> dict[str, Any]:
         return {name: _interval_settings(getattr(self, name)) for name in ("t_domain", "x_domain")}
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # The compiled functions cannot be pickled: they are made again. Functions given must be importable.
-        given = (self.loss, self.slope, self.t_domain, self.x_domain, self.expected, self.floor)
-        return _again, given
-
-
-def _again(loss: Any, slope: Any, t_domain: Interval, x_domain: Interval, mean: Any, floor: float) -> Custom:
-    return Custom(loss, slope, t_domain=t_domain, x_domain=x_domain, mean=mean, floor=floor, check=False)
+    def __getstate__(self) -> dict[str, Any]:
+        """What was given: compiled functions are made again. Functions given must be importable."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 def _name_of(given: str | Callable[..., Any]) -> str:
     """A formula as it is, a function by its name."""
     return given if isinstance(given, str) else str(getattr(given, "__name__", "function"))
-
-
-def _wrap(function: Loss) -> Loss:
-    return lambda t, x: as_entries(function(t, x), x)
 
 
 def _interval(given: Domain, name: str) -> Interval:

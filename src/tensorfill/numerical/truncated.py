@@ -18,9 +18,7 @@ from tensorfill.numerical.base import PRIORS, Array, Interval, NumericalPrior, p
 from tensorfill.numerical.discrete import OFF_THE_END
 
 SERIES_FROM = 40.0  # a beyond which the mean and variance above a come from their series: both ways have 9 digits there
-NARROWEST = (
-    1e-12  # sigma in parts of the range: below, squares of distances between the ends overflow or lose all digits
-)
+NARROWEST = 1e-12  # sigma in parts of the range: below, squares of distances between the ends lose all digits
 DENSITY = 1 / math.sqrt(2 * math.pi)
 
 

@@ -153,11 +153,7 @@ def _iterate(
     status = procedure.done(state, previous) or memory.steady_enough(stopping.tol, stopping.steady)
     if status is None and memory.best is not None and k - memory.best_iteration >= stopping.patience:
         status = Status.HELD_OUT
-    if (
-        status is None
-        and stopping.seconds is not None
-        and _late(memory.rows, began, stopping.seconds)
-    ):
+    if status is None and stopping.seconds is not None and _late(memory.rows, began, stopping.seconds):
         status = Status.TIME
     if status is None and k >= stopping.max_iter:
         status = Status.ITERATIONS
