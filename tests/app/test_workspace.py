@@ -435,6 +435,17 @@ def test_a_forecast_needs_a_time_axis(workspace, tmp_path):
     assert workspace.check({"horizon": 2, "time": "mode0"})["expected"] >= 1
 
 
+def test_a_photograph_of_a_telephone_is_offered_in_formats_that_can_be_written():
+    from tensorfill.app.formats import list_formats
+    from tensorfill.io.files import Loaded
+
+    values = np.arange(8 * 9 * 3, dtype=np.uint8).reshape(8, 9, 3)
+    like = Loaded("heic", values.shape, values.dtype, values, extra={"axes": "HWC", "alpha": None})
+    names = [each["name"] for each in list_formats(values, like, "heic")]
+    assert names[0] == "png"
+    assert not {"heic"} & set(names)
+
+
 def test_means_of_slices_are_those_of_the_known_entries():
     rng = np.random.default_rng(0)
     T = rng.normal(5, 1, (6, 5, 4)).astype(np.float32)

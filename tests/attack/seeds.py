@@ -69,6 +69,13 @@ def film(path: Path) -> None:
     pages[0].save(path, save_all=True, append_images=pages[1:], duration=50, loop=0)
 
 
+def telephone(path: Path) -> None:
+    import pillow_heif
+    from PIL import Image
+
+    pillow_heif.from_pillow(Image.fromarray(np.repeat(np.repeat(PICTURE, 8, axis=0), 8, axis=1))).save(path)
+
+
 def on_its_side(path: Path) -> None:
     from PIL import Image
 
@@ -167,6 +174,7 @@ LINES = b"".join(b"%d %d %d %d\n" % (i + 1, j + 1, k + 1, v) for (i, j, k), v in
 OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "png, 16 bits": (".png", deep_png),
     "png, palette": (".png", palette),
+    "heic, picture": (".heic", telephone),
     "webp, on its side": (".webp", on_its_side),
     "jpeg, on its side": (".jpg", on_its_side),
     "tiff, tiles": (".tif", tiles),
@@ -183,5 +191,6 @@ OTHERS: dict[str, tuple[str, Callable[[Path], None]]] = {
     "csv, long": (".csv", long_text),
     "csv, gzipped": (".csv.gz", gzipped(b"a,b,c\n" + b"1.5,2,\n" * 9)),
     "tns, gzipped": (".tns.gz", gzipped(LINES)),
+    "json, gzipped": (".json.gz", gzipped(b'[{"a": 1, "b": "x", "v": 2.5}, {"a": 2, "b": "y", "v": null}]')),
     "npz, packed": (".npz", lambda path: np.savez_compressed(path, values=TABLE, mask=TABLE > 0)),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -68,6 +69,20 @@ def table(rng: np.random.Generator) -> bytes:
     if rng.random() < 0.7:
         lines.insert(0, sep.join(pick(rng, ["a", "b", "c", "a", "", "1", "value", "x y"]) for _ in range(columns)))
     return end.join(lines).encode(pick(rng, ["utf-8", "utf-8", "utf-16", "latin-1", "utf-8-sig"]), errors="replace")
+
+
+def tree(rng: np.random.Generator, depth: int = 4) -> Any:
+    """Anything that JSON can hold."""
+    leaf = [None, 1, -2.5, 1e308, 10**40, True, "1", "NaN", "", float("nan"), float("inf")]
+    if depth == 0 or rng.random() < 0.3:
+        return pick(rng, leaf)
+    count = int(rng.integers(0, 5))
+    if rng.random() < 0.6:
+        return [tree(rng, depth - 1) for _ in range(count)]
+    return {
+        pick(rng, ["data", "dims", "a", "b", "", "columns", "index", "values"]): tree(rng, depth - 1)
+        for _ in range(count)
+    }
 
 
 def array(rng: np.random.Generator) -> bytes:
@@ -154,6 +169,7 @@ def sheet(rng: np.random.Generator) -> bytes:
 MAKERS: dict[str, Callable[[np.random.Generator], bytes]] = {
     ".csv": table,
     ".tsv": table,
+    ".json": lambda rng: json.dumps(tree(rng)).encode(),
     ".npy": array,
     ".npz": arrays,
     ".parquet": columns,

@@ -230,15 +230,19 @@ def test_a_mixed_table_as_spreadsheets_in_germany_save_it():
     assert all(old in ("", new) for old, new in zip(heights, (line.split(";")[0] for line in lines[2:]), strict=False))
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.csv.gz"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.json", "a.csv.gz"])
 def test_a_mixed_table_of_every_other_format_of_tables(name):
     table = holes(people()).assign(visits=lambda t: t["visits"].astype("Int64"))
-    getattr(table, {"a.csv.gz": "to_csv"}.get(name, f"to_{name[2:]}"))(name)
+    if name == "a.json":
+        table = table.assign(seen=table["seen"].dt.strftime("%Y-%m-%d"))
+        table.to_json(name, orient="records")
+    else:
+        getattr(table, {"a.csv.gz": "to_csv"}.get(name, f"to_{name[2:]}"))(name)
     assert run("complete", name, "-o", f"out_{name}", "--effort", "quick", "-q") == 0
     if name.endswith(("parquet", "feather")):
         before, after = (getattr(pd, f"read_{name[2:]}")(x) for x in (name, f"out_{name}"))
         assert dict(after.dtypes) == dict(before.dtypes)
     else:
-        after = pd.read_csv(f"out_{name}")
+        after = pd.read_json(f"out_{name}") if name == "a.json" else pd.read_csv(f"out_{name}")
     assert after.notna().all(axis=None)
     assert set(after["city"]) == {"Rome", "Oslo", "Bern"}

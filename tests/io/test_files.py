@@ -37,6 +37,8 @@ def get_pages(path):
 
 
 def get_picture(path):
+    if path.suffix == ".heic":
+        pytest.importorskip("pillow_heif").register_heif_opener()
     with Image.open(path) as image:
         return np.array(image)
 
@@ -177,6 +179,19 @@ def get_feather(path):
     return out
 
 
+def make_json(path):
+    records = [{"a": i, "b": f"s{j}", "unit": "kg", "v": int(GREY[i, j])} for i in range(6) for j in range(7)]
+    path.write_text(json.dumps(records))
+
+
+def get_json(path):
+    out = np.full((6, 7), -1)
+    for row in json.loads(path.read_text()):
+        assert row["unit"] == "kg"
+        out[row["a"], int(row["b"][1:])] = row["v"]
+    return out
+
+
 def make_xlsx(path):
     import openpyxl
 
@@ -247,9 +262,22 @@ EXAMPLES = {  # format: (ending, make, values, get, options of read)
     "tns": (".tns", make_tns, COUNTS, get_tns, {}),
     "hdf5": (".h5", make_hdf5, FLOATS, get_hdf5, {}),
     "feather": (".feather", make_feather, GREY, get_feather, {"dims": ["a", "b"]}),
+    "json": (".json", make_json, GREY, get_json, {"dims": ["a", "b"], "value": "v"}),
     "xlsx": (".xlsx", make_xlsx, GREY, get_xlsx, {}),
     "video": (".mp4", make_film, None, get_film, {}),
+}
+
+
+def make_heic(path):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    pillow_heif.from_pillow(Image.fromarray(np.repeat(np.repeat(COLOUR, 8, 0), 8, 1))).save(path, quality=100)
+
+
+EXAMPLES |= {
     "webp": (".webp", lambda p: Image.fromarray(COLOUR).save(p, lossless=True), COLOUR, get_picture, {}),
+    "bmp": (".bmp", lambda p: Image.fromarray(COLOUR).save(p), COLOUR, get_picture, {}),
+    "jpeg2000": (".jp2", lambda p: Image.fromarray(COLOUR).save(p), COLOUR, get_picture, {}),
+    "heic": (".heic", make_heic, None, get_picture, {}),
 }
 
 
@@ -278,6 +306,10 @@ def test_round_trip(name, tmp_path):
     loaded = read(path, **options)
     assert loaded.format == name == format_of(path).name
     np.testing.assert_array_equal(dense(loaded), values)
+    if not FORMATS[name].writes:
+        with pytest.raises(FileError, match="is read only"):
+            write(out, dense(loaded), loaded)
+        return
     # a result in floats, one entry of which is new and out of range or between two integers
     completed = dense(loaded).astype(np.float64)
     completed[(0,) * completed.ndim] = 3.4
@@ -296,7 +328,22 @@ def test_round_trip(name, tmp_path):
         assert obs.dims == loaded.dims
 
 
-SIMILAR = ("jpeg", "webp", "npz", "mat", "zarr", "tsv", "hdf5", "feather", "video")  # to others, as sources
+# similar to others as sources
+SIMILAR = (
+    "jpeg",
+    "webp",
+    "bmp",
+    "jpeg2000",
+    "heic",
+    "npz",
+    "mat",
+    "zarr",
+    "tsv",
+    "hdf5",
+    "feather",
+    "json",
+    "video",
+)  # to others, as sources
 
 
 @pytest.mark.parametrize("target", EXAMPLES)
@@ -317,12 +364,12 @@ def test_any_format_into_any_other(source, target, tmp_path):
     if sentence:
         assert sentence.startswith(f"cannot write {out}: ")
         assert "\n" not in sentence
-        assert target in ("png", "jpeg", "webp", "video")
+        assert target in ("png", "jpeg", "webp", "bmp", "jpeg2000", "video", "heic")
         assert not out.exists()
         return
     if target in ("jpeg", "video"):
         return
-    table = target in ("csv", "tsv", "parquet", "feather", "xlsx")
+    table = target in ("csv", "tsv", "parquet", "feather", "xlsx", "json")
     long = table and (len(loaded.shape) > 2 or loaded.coordinate)
     named = target in ("npz", "mat", "netcdf", "zarr")
     columns = {"dims": list(loaded.dims or (f"mode{n}" for n in range(values.ndim)))} if long else {}
@@ -514,7 +561,7 @@ def test_a_tensor_too_large_to_be_dense_is_read(tmp_path):
 # --- streams ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name, kind in FORMATS.items() if not kind.store])
+@pytest.mark.parametrize("name", [name for name, kind in FORMATS.items() if kind.writes and not kind.store])
 def test_streams(name, tmp_path, monkeypatch):
     ending, make, _, get, options = EXAMPLES[name]
     make(tmp_path / f"in{ending}")

@@ -150,20 +150,16 @@ def test_an_upright_mask_fits_and_one_on_its_side_is_told(tmp_path):
         read_mask(tmp_path / "side.png", loaded.shape)
 
 
-def test_a_damaged_photograph_is_a_sentence(tmp_path):
-    Image.fromarray(bytes8(16, 24, 3)).save(tmp_path / "a.webp")
-    (tmp_path / "b.webp").write_bytes((tmp_path / "a.webp").read_bytes()[:60])
+@pytest.mark.parametrize("ending", ["webp", "bmp", "jp2", "heic"])
+def test_a_damaged_photograph_is_a_sentence(ending, tmp_path):
+    whole = tmp_path / f"a.{ending}"
+    if ending == "heic":
+        pytest.importorskip("pillow_heif").from_pillow(Image.fromarray(bytes8(64, 64, 3))).save(whole)
+    else:
+        Image.fromarray(bytes8(16, 24, 3)).save(whole)
+    (tmp_path / f"b.{ending}").write_bytes(whole.read_bytes()[:60])
     with pytest.raises(FileError, match=r"cannot read .*b\."):
-        read(tmp_path / "b.webp")
-
-
-@pytest.mark.parametrize(
-    ("name", "start"), [("a.heic", b"\0\0\0\x20ftypheic"), ("a.bmp", b"BM\0\0"), ("a.jp2", b"\0\0\0\x0cjP  ")]
-)
-def test_pictures_of_other_kinds_get_the_endings_that_are_read(name, start, tmp_path):
-    (tmp_path / name).write_bytes(start + bytes(64))
-    with pytest.raises(FileError, match=r"is not known, nor is how it starts\. Files are read that end in .*\.png"):
-        read(tmp_path / name)
+        read(tmp_path / f"b.{ending}")
 
 
 def test_photographs_and_masks_by_their_names_in_python(tmp_path):

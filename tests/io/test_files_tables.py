@@ -637,3 +637,11 @@ def test_columns_of_arrow_that_are_left_out_are_named_and_encoded_numbers_are_nu
     assert again.schema == given.schema
     assert again["level"].to_pylist() == [1.5, 2.5, 9.5, 1.5]
     assert again.drop(["level", "rain"]) == given.drop(["level", "rain"])
+
+
+def test_a_json_key_that_is_no_text_is_a_sentence(tmp_path):
+    (tmp_path / "a.json").write_text('[{"\\ud800": 1, "b": 2}, {"\\ud800": 3, "b": null}]')
+    with pytest.raises(FileError, match=r"keys and labels must be text; got half a character, '\\ud800'"):
+        read(tmp_path / "a.json")
+    (tmp_path / "b.json").write_text('[{"\\ud83d\\ude00": 1, "b": 2}, {"\\ud83d\\ude00": 3, "b": null}]')
+    assert read(tmp_path / "b.json").labels["column"] == ["\U0001f600", "b"]

@@ -1,5 +1,6 @@
 """Maps, and files people have: what each format keeps, beyond the numbers that the grids of `test_files` look at."""
 
+import json
 import sys
 from contextlib import suppress
 from datetime import datetime
@@ -15,7 +16,7 @@ RNG = np.random.default_rng(12)
 # --- one grid: what is written is read again, with its labels and its gaps ----------------------------------------
 
 ENDING = {name: kind.endings[0] for name, kind in FORMATS.items()}
-WHOLE = [name for name, kind in FORMATS.items() if kind.whole]  # pictures, which have no gaps
+WHOLE = [name for name, kind in FORMATS.items() if kind.whole or not kind.writes]  # pictures, which have no gaps
 UNLABELLED = ("npy", "npz", "mat", "tns", "tiff", "hdf5")
 
 
@@ -123,12 +124,52 @@ def test_semicolons_and_decimal_commas(text, tmp_path):
     np.testing.assert_array_equal(np.where(loaded.observed(), loaded.values, np.nan), values)
     write(tmp_path / "b.csv", np.where(loaded.observed(), loaded.values, 0.25), loaded)
     assert line in (tmp_path / "b.csv").read_text().splitlines()
+    write(tmp_path / "b.json", np.where(loaded.observed(), loaded.values, 0.25), loaded)
+    again = read(tmp_path / "b.json")
+    np.testing.assert_allclose(again.values[loaded.observed()], np.array(values)[loaded.observed()])
 
 
 def test_commas_inside_quotes_are_no_decimals(tmp_path):
     (tmp_path / "a.csv").write_text('t,a,b\nx,"1,5",2\ny,3,4\n')
     with pytest.raises(FileError, match="'1,5' in row 2, column 2 is not a number"):
         read(tmp_path / "a.csv")
+
+
+ARRAYS = {
+    '{"t": ["x", "y"], "a": [1, null], "b": [3, 4]}': (np.int64, '{"t": ["x", "y"], "a": [1, 7], "b": [3, 4]}'),
+    '[{"t": "x", "a": 1, "b": 2}, {"t": "y", "b": 4}]': (
+        np.int64,
+        '[{"t": "x", "a": 1, "b": 2}, {"t": "y", "a": 7, "b": 4}]',
+    ),
+}
+
+
+@pytest.mark.parametrize("text", ARRAYS)
+def test_json_comes_back_as_it_was(text, tmp_path):
+    dtype, expected = ARRAYS[text]
+    (tmp_path / "a.json").write_text(text)
+    loaded = read(tmp_path / "a.json")
+    assert loaded.dtype == dtype
+    write(tmp_path / "b.json", np.where(loaded.observed(), loaded.values, 7), loaded)
+    assert json.loads((tmp_path / "b.json").read_text()) == json.loads(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[[1, 2], [3, 4]]", "it must be a table: a list of records, or lists by column; write arrays as .npy"),
+        ('{"a": [1, 2], "b": [1]}', "its columns must be of one length; got 1, 2"),
+        ('{"a": 3}', "it must be a table: a list of records"),
+        ('[{"a": [1]}, {"a": 2}]', "'a' of record 1 is a list or an object"),
+        ("[[1, 2], [3, 4]", "it is not valid JSON"),
+        ("[" * 100_000, "it is not valid JSON"),
+        ('{"a": [1e999999999999999999, 2], "b": [99999999999999999999999, 1]}', "must be finite"),
+    ],
+)
+def test_json_that_is_none_gets_a_sentence(text, sentence, tmp_path):
+    (tmp_path / "a.json").write_text(text)
+    with pytest.raises((FileError, ValueError), match=sentence):
+        read(tmp_path / "a.json").observations()
 
 
 def test_excel_keeps_sheets_dates_formulas_and_looks(tmp_path):
@@ -194,3 +235,4 @@ def test_other_arrays_of_an_hdf5_file_are_kept(tmp_path):
         np.testing.assert_array_equal(file["runs/x"], loaded.values + 1)
         assert (file["runs/x"].dtype, file["runs/y"].dtype) == (np.int64, np.float32)
         assert sorted(file) == ["runs"]
+

@@ -111,6 +111,7 @@ BOMBS = {
     "a.npz": npz,
     "a.tns.gz": packed(b"1 1 1\n"),
     "a.csv.gz": packed(b"1,1,1\n"),
+    "a.json.gz": packed(b"[1,1],\n"),
     "index.tns": index,
     "a.tif": tiff,
     "a.parquet": parquet,

@@ -1,6 +1,7 @@
 """Names stay text and numbers stay what they are: Excel, JSON and Parquet, and Decimals of pandas."""
 
 import csv
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -92,13 +93,20 @@ def test_formulas_in_a_table_stay_where_nothing_was_filled(tmp_path):
     assert cells(tmp_path / "b.xlsx")[2][1][0] == 9.0
 
 
-def test_names_of_columns_that_are_dates(tmp_path):
+def test_names_of_columns_that_are_dates_or_come_twice_in_json(tmp_path):
     from datetime import datetime
 
     book(tmp_path / "a.xlsx", [["site", datetime(2024, 1, 1), datetime(2024, 1, 2)], ["a", 1.5, 2.5], ["b", None, 4.5]])
     loaded = read(tmp_path / "a.xlsx")
-    write(tmp_path / "b.csv", np.array([[1.5, 2.5], [9.0, 4.5]]), loaded)
-    assert (tmp_path / "b.csv").read_text().startswith("site,2024-01-01,2024-01-02\n")
+    write(tmp_path / "b.json", np.array([[1.5, 2.5], [9.0, 4.5]]), loaded)
+    assert "2024-01-01" in (tmp_path / "b.json").read_text()
+    book(tmp_path / "c.xlsx", [["s", "h", "v", "n", "n"], ["a", 0, 1.0, "x", "y"], ["b", 1, 2.0, "x", "y"]])
+    (tmp_path / "a.json").write_text('[{"s": "a", "h": 0, "v": 1.5}, {"s": "b", "h": 1, "v": 2.5}]')
+    like = read(tmp_path / "a.json", dims=["s", "h"], value="v")
+    loaded = read(tmp_path / "c.xlsx", dims=["s", "h"], value="v")
+    loaded = replace(loaded, format="json", extra={**loaded.extra, "records": like.extra["records"]})
+    with pytest.raises(FileError, match="'n' is there twice; rename one"):
+        write(tmp_path / "b.json", np.ones((2, 2)), loaded)
 
 
 @pytest.mark.parametrize("long", [False, True])

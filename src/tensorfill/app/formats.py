@@ -23,7 +23,7 @@ def list_formats(completed: Array, like: Loaded, own: str) -> list[dict[str, str
     """
     kind = "picture" if like.extra.get("axes") else "table" if like.labels else "array"
     first = USUAL[kind] if own == "jpeg" else (own, *USUAL[kind])
-    names = dict.fromkeys([*first, *FORMATS])
+    names = [n for n in dict.fromkeys([*first, *(name for name, _ in FORMATS.items())]) if FORMATS[n].writes]
     piece = _piece(completed, like)
     return [_describe(n) for n in names if n == like.format or can_write(FORMATS[n](), *piece)]
 

@@ -229,6 +229,7 @@ class Format:
     store: ClassVar[bool] = False  # is it a directory?
     note: ClassVar[str] = ""  # what to tell the user where writing changes observed values
     whole: ClassVar[bool] = False  # does it hold whole numbers only?
+    writes: ClassVar[bool] = True  # can it be written, too?
     cost: ClassVar[float] = 3.0  # bytes of memory for each byte of the file; readers that know more ask more
     options: ClassVar[frozenset[str]] = frozenset()  # which of value, variable, alpha_missing mean something
 

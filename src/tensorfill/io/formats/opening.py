@@ -54,13 +54,20 @@ def sniff(head: bytes) -> type[Format] | None:
 def choose_output_format(path: str | Path, like: Loaded, format: str | None) -> Format:
     """The format to write: the one named, else by the ending, else that of what was read."""
     if format is not None:
-        return format_named(format)()
+        return _writable(format_named(format))
     kind = None if str(path) == "-" else format_of(path)
     if kind is None and Path(path).suffix and str(path) != "-" and not str(path).startswith("/dev/"):
-        known = " ".join(e for _, k in FORMATS.items() for e in k.endings)
+        known = " ".join(e for _, k in FORMATS.items() if k.writes for e in k.endings)
         msg = f"the ending {Path(path).suffix} is not known; use one of {known}, or --format."
         raise FileError(msg)
-    return (kind or FORMATS[like.format])()
+    return _writable(kind or FORMATS[like.format])
+
+
+def _writable(kind: type[Format]) -> Format:
+    if not kind.writes:
+        msg = f"{kind.title} is read only; write .png, .npy or .tif instead."
+        raise FileError(msg)
+    return kind()
 
 
 def format_named(format: str) -> type[Format]:

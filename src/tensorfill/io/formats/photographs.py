@@ -1,4 +1,4 @@
-"""Single pictures through Pillow: PNG, JPEG, WebP.
+"""Single pictures through Pillow: PNG, JPEG, WebP, BMP, JPEG 2000, HEIC.
 
 They are the way up that EXIF says, and are written back as they were stored.
 """
@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any, ClassVar
 
 import numpy as np
 
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
+from tensorfill.io.formats.isolated import read_isolated
 from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, stack_alpha, to_image
+from tensorfill.io.formats.worker import task
+from tensorfill.io.optional import attempt_import
 
 ORIENTATION = 274  # the number of the tag in EXIF
 KEPT = ("icc_profile", "dpi", "exif")  # metadata of a picture that is written back
@@ -31,34 +35,49 @@ def turn_back(pixel: Array, orientation: int) -> Array:
     return turn_upright(pixel, {6: 8, 8: 6}.get(orientation, orientation))
 
 
+@task("picture", "PIL.Image")
+def decode_picture(source: str | bytes, formats: list[str]) -> dict[str, Any]:
+    """A single picture, by its path or its bytes, in plain values, upright."""
+    from PIL import Image
+
+    if "HEIF" in formats:
+        attempt_import("pillow_heif", "reading HEIC", "heic").register_heif_opener()
+    data = Path(source).read_bytes() if isinstance(source, str) else source
+    with Image.open(io.BytesIO(data), formats=formats) as image:
+        if getattr(image, "n_frames", 1) > 1 and image.format not in ("MPO", "HEIF"):
+            msg = f"it is an animated {image.format}; save it as multi-page TIFF."
+            raise FileError(msg)
+        ask_room(image, len(data))
+        values, alpha = pixels(image)
+        way = int(image.getexif().get(ORIENTATION, 1)) if image.format != "HEIF" else 1
+        kept = {k: image.info[k] for k in KEPT if image.info.get(k)}
+    alpha = None if alpha is None else turn_upright(alpha, way)
+    return {"values": turn_upright(values, way), "alpha": alpha, "save": kept, "orientation": way}
+
+
 class Picture(Format):
     """A single picture through Pillow, 8 bits; subclasses say what it is called."""
 
     whole = True
     pillow: ClassVar[tuple[str, ...]]  # what Pillow calls it
+    isolated: ClassVar[bool] = True  # is it read in the process for fragile files?
     saves: ClassVar[dict[str, Any]] = {}  # settings of Pillow for writing
     keeps: ClassVar[tuple[str, ...]] = KEPT
     alpha: ClassVar[bool] = True  # does it hold alpha?
     options = frozenset({"alpha_missing"})
 
     def read(self, request: Request) -> Loaded:
-        from PIL import Image
-
-        data = request.bytes()
-        with Image.open(io.BytesIO(data), formats=self.pillow) as image:
-            if getattr(image, "n_frames", 1) > 1 and image.format != "MPO":
-                msg = f"it is an animated {image.format}; save it as multi-page TIFF."
-                raise FileError(msg)
-            ask_room(image, len(data))
-            values, alpha = pixels(image)
-            way = int(image.getexif().get(ORIENTATION, 1))
-            kept = {k: image.info[k] for k in KEPT if image.info.get(k)}
-        alpha = None if alpha is None else turn_upright(alpha, way)
-        extra = {"save": kept, "orientation": way}
-        return load_picture(request, self.name, turn_upright(values, way), alpha, video=False, extra=extra)
+        formats = list(self.pillow)
+        found = (
+            read_isolated("picture", request, formats=formats)
+            if self.isolated
+            else decode_picture(request.bytes(), formats)
+        )
+        values, alpha = found.pop("values"), found.pop("alpha")
+        return load_picture(request, self.name, values, alpha, video=False, extra=found)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
-        name = self.pillow[0]
+        name = self.pillow[0].replace("JPEG2000", "JPEG 2000")
         if array.dtype == np.uint16:
             msg = f"{name} holds 8 bits per sample and these values have 16; write .png or .tif instead."
             raise FileError(msg)
@@ -86,6 +105,7 @@ class PNG(Picture):
     endings = (".png",)
     magic = (b"\x89PNG\r\n\x1a\n",)
     pillow = ("PNG",)
+    isolated = False
 
     def read(self, request: Request) -> Loaded:
         data = request.bytes()
@@ -117,6 +137,7 @@ class JPEG(Picture):
     magic = (b"\xff\xd8\xff",)
     note = "JPEG is lossy: observed values change a little when it is written; use PNG to keep them."
     pillow = ("JPEG", "MPO")
+    isolated = False
     # 4:4:4: halving the colour resolution would blur exactly the pixels that were filled in
     saves: ClassVar[dict[str, Any]] = {"quality": 95, "subsampling": 0}
     alpha = False
@@ -138,3 +159,52 @@ class WebP(Picture):
     @classmethod
     def begins(cls, head: bytes) -> bool:
         return head.startswith(b"RIFF") and head[8:12] == b"WEBP"
+
+
+@FORMATS.register("bmp")
+class BMP(Picture):
+    """Windows bitmaps through Pillow."""
+
+    title = "a BMP picture"
+    description = "picture: grey or RGB, 8 bits"
+    endings = (".bmp", ".dib")
+    magic = (b"BM",)
+    pillow = ("BMP", "DIB")
+    keeps = ("dpi",)
+    alpha = False
+
+    @classmethod
+    def looks(cls, head: bytes) -> bool:
+        return cls.begins(head) and head[14:18] in (b"\x28\0\0\0", b"\x6c\0\0\0", b"\x7c\0\0\0")  # else any text
+
+
+@FORMATS.register("jpeg2000")
+class JPEG2000(Picture):
+    """JPEG 2000 through Pillow, written without loss."""
+
+    title = "a JPEG 2000 picture"
+    description = "picture: grey or RGB, 8 bits, alpha kept; written without loss"
+    endings = (".jp2", ".j2k", ".jpf", ".jpx")
+    magic = (b"\0\0\0\x0cjP  ", b"\xff\x4f\xff\x51")
+    pillow = ("JPEG2000",)
+    keeps = ()
+
+
+@FORMATS.register("heic")
+class HEIC(Picture):
+    """HEIC, as telephones take photographs, through pillow-heif; read only."""
+
+    title = "a HEIC picture"
+    description = "picture: RGB, 8 bits, alpha kept; read only; needs pillow-heif"
+    endings = (".heic", ".heif", ".hif")
+    magic = (b"ftyp",)
+    pillow = ("HEIF",)
+    writes = False
+
+    @classmethod
+    def begins(cls, head: bytes) -> bool:
+        return head[4:8] == b"ftyp" and head[8:12] in (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1")
+
+    def read(self, request: Request) -> Loaded:
+        attempt_import("pillow_heif", "reading HEIC", "heic")
+        return super().read(request)

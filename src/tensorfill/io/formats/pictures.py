@@ -15,7 +15,7 @@ from tensorfill.io.formats.base import Array, FileError, Loaded, Request
 
 DIMS = {"F": "frame", "H": "row", "W": "column", "C": "channel"}
 DENSEST = 10_000  # pixels in a byte: deflate packs 1032 to 1, of up to 8 pixels each, and nothing else does better
-DENSE = ("PNG", "JPEG", "MPO", "TIFF")  # formats that this holds for
+DENSE = ("PNG", "JPEG", "MPO", "BMP", "DIB", "TIFF")  # formats that this holds for
 MODES = ("1", "L", "LA", "RGB", "RGBA", "I", "F", "I;16", "I;16B", "I;16L", "I;16N")  # of Pillow
 
 

@@ -32,7 +32,7 @@ class Video(Format):
     @classmethod
     def begins(cls, head: bytes) -> bool:
         if head[4:8] == b"ftyp":
-            return head[8:11] not in (b"hei", b"hev", b"mif", b"avi")  # which are photographs
+            return head[8:11] not in (b"hei", b"hev", b"mif")  # which are photographs
         film = head.startswith(MATROSKA) or (head.startswith(b"RIFF") and head[8:11] == b"AVI")
         return film or head[4:8] in (b"moov", b"mdat", b"wide", b"free")
 
