@@ -235,4 +235,3 @@ def test_other_arrays_of_an_hdf5_file_are_kept(tmp_path):
         np.testing.assert_array_equal(file["runs/x"], loaded.values + 1)
         assert (file["runs/x"].dtype, file["runs/y"].dtype) == (np.int64, np.float32)
         assert sorted(file) == ["runs"]
-

@@ -153,7 +153,7 @@ def photograph(side=80):
 
 
 def test_a_start_is_brought_to_what_is_observed():
-    """Regular gaps, as behind the filter of a camera, lie alike in all patches of a group: what a fit missed would stay."""
+    """Regular gaps, as behind the filter of a camera, lie alike in all patches of a group: what a fit misses stays."""
     T = photograph()
     M = np.zeros(T.shape, dtype=bool)
     M[::2, ::2, 0] = M[::2, 1::2, 1] = M[1::2, ::2, 1] = M[1::2, 1::2, 2] = True

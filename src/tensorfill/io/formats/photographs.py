@@ -13,9 +13,8 @@ from typing import IO, Any, ClassVar
 import numpy as np
 
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Format, Loaded, Request
-from tensorfill.io.formats.isolated import read_isolated
+from tensorfill.io.formats.isolated import read_isolated, task
 from tensorfill.io.formats.pictures import ask_room, load_picture, pixels, planes, stack_alpha, to_image
-from tensorfill.io.formats.worker import task
 from tensorfill.io.optional import attempt_import
 
 ORIENTATION = 274  # the number of the tag in EXIF
