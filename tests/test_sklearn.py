@@ -302,6 +302,8 @@ def test_categories_are_filled_with_their_levels(asked):
     assert set(array[:, 2]) <= {1.0, 2.0, 3.0}
     with pytest.raises(ValueError, match=r"categorical_features must be among the 5 features age, .*; got 'town'"):
         TensorImputer(categorical_features=["town"]).fit(gaps)
+    with pytest.raises(ValueError, match=r"feature 'city' must hold numbers; .* Name it in categorical_features"):
+        TensorImputer().fit(gaps)
 
 
 def test_draws_instead_of_means(asked):

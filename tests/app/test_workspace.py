@@ -124,6 +124,7 @@ def test_a_matrix_without_a_gap_stays_one(workspace, tmp_path):
         ({"id": "1234", "a": "xxyy", "b": "1212", "v": "5678", "w": "1111"}, (["a", "b"], "v")),
         ({"a": "xxxx", "b": "1122", "v": "5678"}, None),  # no two columns name each row but once
         ({"a": "xxyy", "b": "1212", "v": "pqrs"}, None),
+        ({"name": "ppqrstuv", "in": "xxxxyyyy", "lat": "12345677", "lon": "87654321"}, None),  # names are no dimension
         ({}, None),
     ],
 )
@@ -367,6 +368,20 @@ def test_a_table_with_categories_is_filled_as_on_the_command_line(workspace, tmp
     workspace.fit_means()  # a stop before any model
     assert workspace.summary()["stopped"]
     assert Path(workspace.write("csv", str(out))["path"]).read_text().count("\n") == 81
+
+
+@pytest.mark.parametrize("text", [True, False])
+def test_gaps_that_stay_are_not_counted_as_filled_and_money_has_no_exponent(workspace, tmp_path, text):
+    z = RNG.normal(size=60)
+    rows = [[f"{k}", f"{24000 + 900 * v:.2f}", f"{v:.3f}", "", "Rome" if v > 0 else "Oslo"] for k, v in enumerate(z)]
+    rows[3][0] = rows[4][1] = rows[9][2] = ""
+    lines = [",".join(row[: 5 if text else 4]) for row in (["id", "income", "score", "none", "city"], *rows)]
+    (tmp_path / "p.csv").write_text("\n".join(lines) + "\n")
+    workspace.open(str(tmp_path / "p.csv"), str(tmp_path))
+    workspace.check({"effort": "quick"})
+    workspace.fit()
+    assert workspace.summary()["filled"] == 2
+    assert "e+0" not in workspace.details()["html"].split("what was filled in is bold")[1].split("</table>")[0]
 
 
 def test_categories_stay_with_a_value_that_means_missing_and_with_error_bars(workspace, tmp_path):

@@ -133,7 +133,7 @@ def test_rows_that_arrive_later(capsys):
     pd.DataFrame({"height": [170.0]}).to_csv("few.csv", index=False)
     capsys.readouterr()
     assert run("extend", "run.npz", "few.csv", "-o", "d.csv") == 1
-    assert "the columns of this table are height; got 'city'" in capsys.readouterr().err
+    assert "'city' is not among theirs, which are height. Add it" in capsys.readouterr().err
 
 
 def test_a_table_of_numbers_alone_can_be_extended():

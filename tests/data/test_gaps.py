@@ -212,3 +212,14 @@ def test_of_blots_entries_as_deep_as_those_missing_are_set_aside():
         ratios.append(depths[1].mean() / depths[0].mean())
     assert np.mean(ratios) == pytest.approx(1.0, abs=0.05)
     assert min(ratios) > 0.85
+
+
+def test_entries_each_alone_in_a_slice_are_held_out_all_the_same():
+    """A long table whose every row has a key of its own ended in "at least one entry must be observed"."""
+    rng = np.random.default_rng(0)
+    key, group = np.arange(60), rng.integers(5, size=60)
+    obs = tfl.Observations.from_coo(np.stack([key, group], axis=1), rng.normal(size=60), (60, 5))
+    training, validation = split_like_gaps(obs, 0.2, np.random.default_rng(0))
+    assert training.nnz + validation.nnz == 60
+    assert 8 <= validation.nnz <= 16
+    assert np.isfinite(tfl.complete(obs).full).all()

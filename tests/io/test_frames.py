@@ -96,6 +96,16 @@ def test_cells_without_a_text_are_told():
         quick(weather().assign(sky=["grey"] * 39 + [None]))
 
 
+def test_dates_as_text_are_told_how_to_become_dates():
+    """A file read by pandas has them as text: their gaps stayed, and the note said nothing of dates."""
+    n = np.arange(40)
+    table = pd.DataFrame({"x": np.where(n == 7, np.nan, n % 7), "y": n % 5, "kind": list("ab") * 20})
+    table["when"] = pd.Series(pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")).mask(n % 9 == 4)
+    advice = r"holds dates as text .* 4 of .* Make them dates: frame\['when'\] = pandas\.to_datetime"
+    with pytest.warns(DataWarning, match=advice):
+        quick(table)
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [

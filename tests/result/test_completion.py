@@ -1,8 +1,10 @@
 """The result: types, exactness, disk, other libraries."""
 
 import dataclasses
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from problems import MIXED, make_prior, make_problem
@@ -116,3 +118,19 @@ def test_the_best_of_every_row_as_a_table():
     assert list(table["user"]) == [0, 0, 2]  # the second row has nothing to choose from, the third one entry
     assert list(table["place"]) == [1, 2, 1]
     np.testing.assert_array_equal(table["estimate"], done.estimate[table["user"], table["item"]])
+
+
+@pytest.mark.parametrize("kind", ["table", "dataset"])
+def test_an_error_is_beside_the_standard_deviation_of_one_column(kind):
+    """Of temperatures about 35 and pressures about 1013 it was `(standard deviation of the data: 462)`."""
+    rng = np.random.default_rng(0)
+    season = np.cumsum(rng.normal(size=(300, 1)), axis=0)
+    T = season + 0.1 * rng.normal(size=(300, 3)) + [39, 30, 1013]
+    T = np.where(rng.random(T.shape) < 0.1, np.nan, T)
+    data = pd.DataFrame(T, columns=["temp", "dewp", "pressure"])
+    if kind == "dataset":
+        data = xr.Dataset({name: (("day", "place"), T[:, [n, n]]) for n, name in enumerate(data)})
+    said = tfl.complete(data, effort="quick").quality
+    which, spread = re.search(r"standard deviation within each (\w+): ([\d.]+)", said).groups()
+    assert which == {"table": "column", "dataset": "variable"}[kind]
+    assert float(spread) == pytest.approx(np.nanstd(T, axis=0).mean(), rel=0.05)

@@ -145,7 +145,7 @@ def test_after_a_run_was_saved(tmp_path):
 @pytest.mark.parametrize(
     ("new", "words"),
     [
-        (pd.DataFrame({"height": [1.0]}), "the columns of this table are height; got 'weight'"),
+        (pd.DataFrame({"height": [1.0]}), "'weight' is not among theirs, which are height. Add it"),
         (np.ones((2, 3)), r"new rows must have the shape any number x \d+; got \(2, 3\)"),
     ],
 )

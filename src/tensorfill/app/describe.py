@@ -232,7 +232,8 @@ def filled_rows(done: Completion, loaded: Loaded, table: MixedTable | None) -> s
 
 def _cell(value: Any, *, known: bool) -> str:
     if isinstance(value, float | np.floating):
-        text = "" if np.isnan(value) else f"{value:.{6 if known else 4}g}"
+        shown = value if known else float(f"{value:.4g}")
+        text = "" if np.isnan(value) else f"{shown:.6g}"
     else:
         text = escape(str(value).removesuffix(" 00:00:00"))
     return text if known else f"<b>{text}</b>"

@@ -238,9 +238,11 @@ class Workspace:
             else table_formats(self.name)
         )
         out = f"{stem(self.name)}-filled{formats[0]['ending']}"
-        gaps = ~done.observations.mask if self.table is None else self.table.frame.isna().to_numpy()
-        if self.table is None and done.unfilled is not None:
-            gaps &= ~done.unfilled
+        if self.table is not None:
+            gaps = (self.table.frame.isna() & done.completed.notna()).to_numpy()
+        else:
+            gaps = ~done.observations.mask & (True if done.unfilled is None else ~done.unfilled)
+            gaps[:, [n for n, c in enumerate(done.columns) if c.keeps_gaps]] = False
         if (ahead := self.options.horizon) and self.plan is not None:
             mode = self.plan.settings["time"][0]
             gaps = gaps.take(range(gaps.shape[mode] - ahead), axis=mode)

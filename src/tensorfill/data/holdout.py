@@ -42,6 +42,8 @@ def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -
     if training is None:
         out = ~np.isin(rest.flat, rest.split(share, rng)[0].flat)
         training = rest.subset(~_but_one(rest, out, rng))
+        if training.nnz == obs.nnz:  # each entry is the only one of a slice
+            training = rest.subset(~out)
     return training, obs.subset(~np.isin(obs.flat, training.flat))
 
 
@@ -97,9 +99,10 @@ def _empties_slice(training: Observations, obs: Observations) -> bool:
 
 
 def _but_one(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
-    """`out` (nnz,), changed so that each slice that would be held out completely keeps one entry. With few series,
+    """`out` (nnz,), but so that each slice that would be held out completely keeps one entry. With few series,
     moved gaps soon cover all of them at some time.
     """
+    out = out.copy()
     for n in slice_modes(obs.shape):
         i, length = obs.indices[:, n], obs.shape[n]
         emptied = np.bincount(i[~out], minlength=length) == 0

@@ -102,6 +102,7 @@ def frame_numbers(frame: Any, mask: Any, weights: Any, dims: Sequence[str] | Non
     return replace(made, source=MatrixSource(frame, made.source))
 
 
+ISO = r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2})?)?"  # dates in text: in files they are taken for dates
 CODE = re.compile(r"\s*0\d+\s*")  # 007 is a name, and so is 7 beside it
 
 
@@ -185,9 +186,22 @@ def _row_labels(data: Any, others: Sequence[int]) -> int | None:
 
 def _tell_left(data: Any, places: Sequence[int]) -> None:
     """A DataWarning that names the columns at these places that have gaps, which stay."""
-    empty = {repr(data.columns[n]): int(data.iloc[:, n].isna().sum()) for n in places}
-    for note in ignored_columns_note([name for name, count in empty.items() if count], sum(empty.values())):
+    empty = {n: count for n in places if (count := int(data.iloc[:, n].isna().sum()))}
+    dates = {n: empty.pop(n) for n in list(empty) if _holds_dates(data.iloc[:, n])}
+    notes = ignored_columns_note([repr(data.columns[n]) for n in empty], sum(empty.values()))
+    for n, count in dates.items():
+        name = data.columns[n]
+        notes.append(
+            f"column {name!r} holds dates as text and is left as it is, {count:,} of its cells empty. Make them dates: "
+            f"frame[{name!r}] = pandas.to_datetime(frame[{name!r}])."
+        )
+    for note in notes:
         warnings.warn(note, DataWarning, stacklevel=find_stacklevel())
+
+
+def _holds_dates(texts: Any) -> bool:
+    """Are all known values dates as text?"""
+    return all(isinstance(x, str) and re.fullmatch(ISO, x) for x in texts.dropna().unique())
 
 
 def _dims(frame: Any) -> tuple[str, str]:

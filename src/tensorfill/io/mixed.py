@@ -16,9 +16,7 @@ from tensorfill.io.formats.opening import format_of, open_file
 from tensorfill.io.formats.output import write_stream
 from tensorfill.io.formats.parquet import ArrowSheet
 from tensorfill.io.formats.tables import Sheet, Table
-from tensorfill.io.frames import CODE, observe_pandas
-
-ISO = r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2})?)?"  # dates in text that are taken for dates
+from tensorfill.io.frames import CODE, ISO, observe_pandas
 
 
 def table_format(path: str | Path) -> type[Table] | None:

@@ -39,7 +39,10 @@ def observe_rows(obs: Observations, new: Any, names: Sequence[str] = ()) -> Obse
     if not columns:
         msg = f"new rows must be an array with {obs.shape[1]} columns, as the data were; got {type(new).__name__}."
         raise TypeError(msg)
-    check_columns(list(new.columns), columns)
+    if absent := [c for c in columns if c not in new.columns]:
+        msg = f"new rows must have the columns of the data; {absent[0]!r} is not among theirs, which are "
+        msg += f"{', '.join(map(str, new.columns))}. Add it, empty where nothing is known."
+        raise ValueError(msg)
     frame = new[columns]
     numbers = frame
     if isinstance(source, EncodedSource | SavedSource):

@@ -21,7 +21,7 @@ from tensorfill.numerical.base import NumericalPrior
 from tensorfill.registry import check_setting
 from tensorfill.result.intervals import ends
 from tensorfill.result.rows import LowRankRows
-from tensorfill.sklearn.tables import as_table, draw_gaps, feature_means, hide, is_nan, seed_of
+from tensorfill.sklearn.tables import as_table, draw_gaps, feature_means, hide, is_nan, seed_of, text_sentence
 from tensorfill.transforms.magnitude import power_of
 from tensorfill.typing import Array
 
@@ -230,7 +230,10 @@ class TensorImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """X, checked, as (samples, *sample_shape_), and the shape it came in."""
         nan = is_nan(self.missing_values)
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan" if nan else True}
-        array = check_array(X, allow_nd=True, estimator=self, **checks)
+        try:
+            array = check_array(X, allow_nd=True, estimator=self, **checks)
+        except ValueError as error:
+            raise ValueError(text_sentence(X) or str(error)) from error
         array = array if nan else np.where(array == self.missing_values, array.dtype.type(np.nan), array)
         features = tuple(array.shape[1:])
         if array.ndim == 2:  # names and number of the features, which N-way data do not have

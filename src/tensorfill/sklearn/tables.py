@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_random_state
 
+from tensorfill.data.exact import is_number
 from tensorfill.typing import Array
 
 
@@ -42,6 +43,17 @@ def as_table(X: Any, categorical: Any, marker: Any, like: Any) -> Any:
         else:
             frame[name] = pd.to_numeric(column).astype(np.float64)
     return frame
+
+
+def text_sentence(X: Any) -> str:
+    """What to do about the first feature of a table of pandas that holds text; empty if none does."""
+    for name, column in X.items() if hasattr(X, "iloc") and X.ndim == 2 else ():
+        text = next((x for x in column.dropna().unique() if isinstance(x, str) and not is_number(x)), None)
+        if text is not None:
+            return (
+                f"feature {name!r} must hold numbers; got {text!r}. Name it in categorical_features, or leave it out."
+            )
+    return ""
 
 
 def draw_gaps(done: Any, spread: Mapping[str, float], rng: np.random.Generator) -> Any:

@@ -117,13 +117,13 @@ def pick_columns(columns: Sequence[str], request: Request) -> tuple[tuple[str, .
 
 def guess_columns(table: Mapping[str, Sequence[str]]) -> tuple[list[str], str] | None:
     """(dimension columns, value column) of a table with one row for each entry, or None where it does not look like
-    one: the shortest run of first columns with labels that come again, two at least, which together name every row but
-    once; then the first column of numbers after them.
+    one: the shortest run of first columns whose labels come twice on average, two at least, which together name every
+    row but once; then the first column of numbers after them.
     """
     dims: list[str] = []
     rows = len(next(iter(table.values()), ()))
     for name, cells in table.items():
-        if all(cell.strip() for cell in cells) and len(set(cells)) < rows:
+        if all(cell.strip() for cell in cells) and 2 * len(set(cells)) <= rows:
             dims.append(name)
             if len(dims) > 1 and len(set(zip(*(table[d] for d in dims), strict=True))) == rows:
                 break
