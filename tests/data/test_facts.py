@@ -67,6 +67,16 @@ def test_a_year_is_found_where_half_is_missing(seed):
     assert period(tfl.observe(np.where(rng.random(240) < 0.5, np.nan, T)), 0) == 12
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_halves_of_a_year_that_are_alike_are_no_period(seed):
+    """Electrical equipment, monthly: half-years correlate by .66 and years by .91, and six months were taken."""
+    half, other = np.random.default_rng(3).normal(size=(2, 6))
+    year = np.concatenate([half + 0.35 * other, half - 0.35 * other])
+    T = np.tile(year, 20) + 0.1 * np.random.default_rng(seed).normal(size=240)
+    assert period(tfl.observe(T), 0) == 12
+    assert period(tfl.observe(np.tile(half, 40) + 0.1 * np.random.default_rng(seed).normal(size=240)), 0) == 6
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_noise_of_which_half_is_missing_has_no_period(seed):
     rng = np.random.default_rng(seed)

@@ -126,12 +126,13 @@ def period(obs: Observations, mode: int) -> int | None:
 
 def _refine_lag(correlation: Array, lag: int) -> int:
     """The lag, one near it, or a fraction of it: the one whose multiples have the highest mean autocorrelation. Noise
-    moves a wide peak by a step (23 for 24), or makes twice the period stand out.
+    moves a wide peak by a step (23 for 24), or makes twice the period stand out. Of a fraction it is the multiples that
+    are none of the lag that tell: halves of a year may be alike, and years more so.
     """
     lag = _beside(correlation, lag)
     for parts in range(lag // SHORTEST_PERIOD, 1, -1):
         shorter = _beside(correlation, round(lag / parts))
-        if LIKELIER * _comb(correlation, shorter) >= _comb(correlation, lag):
+        if LIKELIER * _comb(correlation, shorter, lag) >= _comb(correlation, lag):
             return shorter
     return lag
 
@@ -142,10 +143,13 @@ def _beside(correlation: Array, lag: int) -> int:
     return max(near, key=lambda k: (_comb(correlation, k), k == lag))
 
 
-def _comb(correlation: Array, lag: int) -> float:
-    """The mean over multiples of a lag, as far as there are pairs enough."""
+def _comb(correlation: Array, lag: int, longer: int = 0) -> float:
+    """The mean over multiples of a lag, as far as there are pairs enough, but for those that are multiples of a longer
+    one, too.
+    """
     turns = np.arange(1, max(2 * len(correlation) // 3 // lag, 1) + 1)
-    return float(correlation[lag * turns].mean())
+    own = turns[turns % round(longer / lag) > 0] if longer > 1.5 * lag else turns
+    return float(correlation[lag * own].mean())
 
 
 def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:
