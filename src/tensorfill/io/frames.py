@@ -201,7 +201,7 @@ def _tell_left(data: Any, places: Sequence[int]) -> None:
 
 def _holds_dates(texts: Any) -> bool:
     """Are all known values dates as text?"""
-    return all(isinstance(x, str) and re.fullmatch(ISO, x) for x in texts.dropna().unique())
+    return all(isinstance(x, str) and re.fullmatch(ISO, x) for x in texts.dropna())
 
 
 def _dims(frame: Any) -> tuple[str, str]:
