@@ -35,7 +35,12 @@ MEASURED = ("reals", "amounts")  # kinds of numbers that have a unit
 RING = 2  # a mode must be longer to be a ring: of two rows each is the neighbour of the other already
 APART = 100  # times that columns may differ in size and still be tried as given; of others only the largest would count
 STRAIGHT = 10  # a bend this many times the largest count has no effect
-CHAIN = 40  # steps a chain must have to be worth its burn-in
+# Steps a chain must have to be worth its burn-in, and steps of burn-in for each draw. On ten sets of the tuned half of
+# `bench choose`, four seeds: 200 steps in two chains of 60 + 40 have .97 of the error of four chains of 20 + 30, 100 in
+# one .98 of that in two; 800 in four have .94.
+CHAIN, BURN = 100, 1.5
+MOST_DRAWS, LEAST_DRAWS = 320, 80  # if not given: as many as take SECONDS, by `step_cost`
+SECONDS = 1.2
 MOST_COMPONENTS = 10_000  # each row needs a square matrix of this side
 MOST_STEPS = 10**7  # of all chains; their trace is kept
 # Draws of a trial in a contest, at least. With 24, a small picture tried in a fifth of the usual time had none left for
@@ -62,7 +67,8 @@ class Bayes(Method):
     transform : "none", "sqrt", "asinh" (counts: square roots of small ones, logarithms of large ones; where one turns
         into the other is learned), "log" (positive values); "auto": as the prior asks for; without a prior, for counts
         up to more than 20, sqrt, and where whole fibres are missing asinh too: as many chains of each
-    draws, burn : steps sampled, and steps thrown away before; both shared out among the chains of one transform
+    draws, burn : steps sampled, and steps thrown away before; both shared out among the chains of one transform. None:
+        320 after 480, fewer where data are many, 80 after 120 at least
     chains : independent runs, one after the other, fewer where steps are few; their average is better than one long
         run's
     effects : has the model main effects?
@@ -91,8 +97,8 @@ class Bayes(Method):
     smooth: Collection[int | str] | None = None
     time: Sequence[int | str] | None = None
     transform: str = "auto"
-    draws: int = 120
-    burn: int = 80
+    draws: int | None = None
+    burn: int | None = None
     keep: int = 60
     effects: bool = True
     chains: int = 4
@@ -148,14 +154,15 @@ class Bayes(Method):
         table = entries(obs, self.threads)
         rank = default_rank(obs.shape, obs.nnz) if self.rank is None else self.rank
         width = int(table.first[-1]) * (rank + obs.ndim * self.effects)
-        chains = max(1, min(self.chains, self.draws, (self.draws + self.burn) // CHAIN))
+        draws, burn = self.steps(obs.shape, obs.nnz)
+        chains = max(1, min(self.chains, draws, (draws + burn) // CHAIN))
         return Gibbs(
             table,
             tuple(likelihood for _, likelihood, _ in kinds),
             rank,
             smooth,
-            burn=self.burn // chains,
-            draws=self.draws // chains,
+            burn=burn // chains,
+            draws=draws // chains,
             keep=max(1, min(self.keep, KEEP_LIMIT // max(width, 1))),
             effects=self.effects,
             means=kinds[0][0].linear,
@@ -191,7 +198,8 @@ class Bayes(Method):
             if self.smooth is not None:
                 recipe = replace(recipe, smooth=fold.spread(self.smooth_modes(obs)))
         posterior, outcome = recipe.sample(data, run)
-        settings = {"seed": run.seed, **self.settings(), **posterior.numbers}
+        draws, burn = recipe.steps(data.shape, data.nnz)
+        settings = {"seed": run.seed, **self.settings(), "draws": draws, "burn": burn, **posterior.numbers}
         settings |= {"units": None if units is None else obs.dims[units.mode]}
         settings |= {"period": None if fold is None else fold.lengths[1]}
         answer: Answer = posterior if fold is None else Refolded(posterior, fold.mode, fold.codes)
@@ -309,20 +317,26 @@ class Bayes(Method):
         words += {"auto": [], "none": ["not transformed"]}.get(self.transform, [self.transform])
         return ", ".join(words)
 
-    def step_cost(self, facts: Facts) -> float:
+    def steps(self, shape: tuple[int, ...], observed: int) -> tuple[int, int]:
+        """(draws, burn): what was given, or as many as data of this size have time for."""
+        usual = int(SECONDS / ((1 + BURN) * self.step_cost(shape, observed)))
+        draws = min(max(usual, LEAST_DRAWS), MOST_DRAWS) if self.draws is None else self.draws
+        return draws, int(BURN * draws) if self.burn is None else self.burn
+
+    def step_cost(self, shape: tuple[int, ...], observed: int) -> float:
         """Seconds of one draw: twice what was measured with 2 and 3 modes, ranks 5 to 80, 1,900 to 130,000 entries."""
-        modes = len(facts.shape)
-        columns = (default_rank(facts.shape, facts.observed) if self.rank is None else self.rank) + modes
-        entries = modes * facts.observed * (2.4e-8 + 5.5e-11 * columns**2)
-        return 2e-4 + entries + sum(facts.shape) * (5e-7 + 8e-11 * columns**3)
+        columns = (default_rank(shape, observed) if self.rank is None else self.rank) + len(shape)
+        entries = len(shape) * observed * (2.4e-8 + 5.5e-11 * columns**2)
+        return 2e-4 + entries + sum(shape) * (5e-7 + 8e-11 * columns**3)
 
     def cost(self, facts: Facts) -> float:
-        return (self.draws + self.burn) * self.step_cost(facts)
+        return sum(self.steps(facts.shape, facts.observed)) * self.step_cost(facts.shape, facts.observed)
 
     def shorter(self, facts: Facts, seconds: float) -> Method:
-        share = 1 + Bayes.burn / Bayes.draws
-        draws = max(min(self.draws, int(seconds / (share * self.step_cost(facts)))), TRIAL)
-        return replace(self, draws=draws, burn=draws * Bayes.burn // Bayes.draws)
+        most, _ = self.steps(facts.shape, facts.observed)
+        time_for = int(seconds / ((1 + BURN) * self.step_cost(facts.shape, facts.observed)))
+        draws = max(min(most, time_for), TRIAL)
+        return replace(self, draws=draws, burn=int(BURN * draws))
 
     def settings(self) -> dict[str, Any]:
         out = super().settings()
