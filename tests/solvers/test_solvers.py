@@ -111,6 +111,25 @@ def test_sptc_takes_the_steps_of_its_order(order, rng):
         tfl.complete(T, mask=observed, method="sptc", order="random")
 
 
+def test_exact_steps_are_alternating_least_squares(rng):
+    shape = (6, 5, 4)
+    T, observed = rng.standard_normal(shape), rng.random(shape) < 0.8
+    penalty = {0: tfl.QuadraticVariation(0.5), 1: tfl.Ridge(0.1), 2: tfl.Ridge(0.2)}
+    problem = tfl.Problem(
+        tfl.Observations.from_dense(T, observed), rank=2, interelement=penalty, dtype=np.float64, quiet=True
+    )
+    solver, factors = tfl.OneStep(inner="exact"), [rng.standard_normal((n, 2)) for n in shape]
+    state = solver.step(problem, solver.init(problem, factors, rng), rng)
+    for n in range(3):  # the last mode was solved with the others as they now are; the first, with those of the start
+        at = [A if m <= n else B for m, (A, B) in enumerate(zip(state.factors, factors, strict=True))]
+        G = problem.value_and_grad(at)[1][n]
+        assert np.abs(G).max() < 1e-6 * np.abs(problem.value_and_grad(factors)[1][n]).max()
+    problem, _ = make_problem("poisson")
+    assert "Poisson is not least squares" in solver.refuses(problem)
+    with pytest.raises(ValueError, match='belong to inner="gradient"'):
+        tfl.OneStep(inner="exact", alpha=0.1)
+
+
 def test_algorithm_2_has_neither_epsilon_nor_projection(rng):
     problem, factors = make_problem("normal", shape=(5, 4, 3))
     new = tfl.OneStep(alpha=1e-2).step(problem, tfl.OneStep(alpha=1e-2).init(problem, factors, rng), rng).factors

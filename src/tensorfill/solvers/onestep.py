@@ -1,4 +1,4 @@
-"""OneStep: block-coordinate descent, Algorithm 1 of the paper."""
+"""OneStep: block-coordinate descent, Algorithm 1 of the paper, with an exchangeable step inside each block."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from tensorfill.problem import Problem
 from tensorfill.result.record import Status
 from tensorfill.solvers.base import SOLVERS, Solver, State, pack
+from tensorfill.solvers.rows import minimise_mode, not_least_squares
 from tensorfill.solvers.stepsize import TRIAL, best_step, descend
 from tensorfill.typing import Array
 
@@ -19,7 +20,7 @@ from tensorfill.typing import Array
 @SOLVERS.register("onestep")
 @dataclass(frozen=True)
 class OneStep(Solver):
-    """One gradient step per mode and sweep, Eq. 11 (onestep).
+    """One step per mode and sweep: a gradient step, Eq. 11 (onestep), or the minimum over that factor.
 
     Parameters
     ----------
@@ -30,6 +31,7 @@ class OneStep(Solver):
         has it added to B_n (Algorithm 3, line 4): see docs/paper.md
     project : keep factors >= 0, Eq. 17 (acalc); False for Algorithm 2
     order : "sequential", mode by mode, as printed; "together", all from the same X, as in the authors' program
+    inner : "gradient"; or "exact", the minimum of the objective over one factor: alternating least squares, for Normal
     """
 
     monotone: ClassVar[bool] = False
@@ -38,16 +40,23 @@ class OneStep(Solver):
     epsilon: float = 0.0
     project: bool = False
     order: str = "sequential"
+    inner: str = "gradient"
 
     def __post_init__(self) -> None:
         if self.alpha != "auto" and not (isinstance(self.alpha, int | float) and self.alpha > 0):
             msg = f'alpha must be > 0 or "auto"; got {self.alpha!r}.'
             raise ValueError(msg)
-        if self.order not in ("sequential", "together"):
-            msg = f'order must be "sequential" or "together"; got {self.order!r}.'
+        if self.order not in ("sequential", "together") or self.inner not in ("gradient", "exact"):
+            got = f"got {self.order!r}, {self.inner!r}."
+            raise ValueError('order must be "sequential" or "together", inner "gradient" or "exact"; ' + got)
+        gradient = (self.alpha, self.epsilon, self.project, self.order)
+        if self.inner == "exact" and gradient != ("auto", 0, False, "sequential"):
+            msg = 'alpha, epsilon, project and order belong to inner="gradient"; leave them out for inner="exact".'
             raise ValueError(msg)
 
     def refuses(self, problem: Problem) -> str | None:
+        if self.inner == "exact":
+            return not_least_squares(problem)
         if problem.tensorspace is not None:
             return "the paper's one-step update has no tensor-space prior"
         for n, p in problem.modes:
@@ -67,6 +76,8 @@ class OneStep(Solver):
 
     def update(self, problem: Problem, factors: Sequence[Array], n: int, alpha: float, x: Array) -> Array:
         """The next factor of mode n while all others stand still."""
+        if self.inner == "exact":
+            return minimise_mode(problem, factors, n)
         A = factors[n] - factors[n].dtype.type(alpha) * self.gradient(problem, factors, n, x)  # Eq. 11 (onestep)
         return np.maximum(A, 0, out=A) if self.project else A  # Eq. 17 (acalc)
 
@@ -79,7 +90,7 @@ class OneStep(Solver):
     def init(self, problem: Problem, factors: Sequence[Array], rng: np.random.Generator) -> State:
         x = problem.kernel.predict(factors)
         value = problem.value_given(x, factors)
-        alpha = self.alpha
+        alpha = 1.0 if self.inner == "exact" else self.alpha
         if alpha == "auto":
             G = self.gradient(problem, factors, 0, x)
             alpha = best_step(problem, partial(self.sweep, problem), factors, G)
@@ -88,7 +99,7 @@ class OneStep(Solver):
     def step(self, problem: Problem, state: State, rng: np.random.Generator) -> State:
         alpha, k = state.numbers["alpha"], state.numbers["k"]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if self.alpha == "auto" and k >= TRIAL:  # the first sweeps may rise
+            if self.alpha == "auto" and self.inner == "gradient" and k >= TRIAL:  # the first sweeps may rise
                 (new, x, value), alpha = descend(partial(self._try, problem, state), state)
             else:
                 new, x, value = self._try(problem, state, alpha)

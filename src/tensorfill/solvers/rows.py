@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tensorfill.numerical.continuous import Normal
 from tensorfill.problem import Problem
 from tensorfill.solvers.balance import balance
 from tensorfill.solvers.base import made_once
-from tensorfill.solvers.entries import SLAB, Entries, entries
+from tensorfill.solvers.curvature import expand
+from tensorfill.solvers.entries import SLAB, Entries, entries, interleave
 from tensorfill.solvers.lbfgsb import bounds_only
 from tensorfill.solvers.rowsystems import NEAR, RowCoupling, solve_apart, solve_tied
 from tensorfill.solvers.threads import row_shares
@@ -118,3 +120,18 @@ def too_large(problem: Problem, modes: Sequence[int] | None = None) -> str | Non
 def not_quadratic(problem: Problem) -> str | None:
     """A refusal unless every inter-element prior has a matrix, or is a plain bound on the entries."""
     return not_matrix(problem) or bounds_only(problem) or too_large(problem)
+
+
+def not_least_squares(problem: Problem) -> str | None:
+    """A refusal unless the objective is least squares in every factor."""
+    if not isinstance(problem.prior, Normal):
+        return f"{type(problem.prior).__name__} is not least squares; this is for Normal"
+    return not_quadratic(problem)
+
+
+def minimise_mode(problem: Problem, factors: Sequence[Array], n: int) -> Array:
+    """The factor of mode n at the minimum of a least-squares objective, all others as they are."""
+    rows, A = rows_of(problem), [np.asarray(a, dtype=np.float64) for a in factors]
+    x = rows.entries.predict(np.concatenate(A))
+    g, c = expand(problem, x, rows.entries.threads)
+    return rows.solve(A, n, *interleave(x - g / c, c)).astype(problem.dtype)
