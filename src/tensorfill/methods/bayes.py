@@ -36,11 +36,9 @@ RING = 2  # a mode must be longer to be a ring: of two rows each is the neighbou
 APART = 100  # times that columns may differ in size and still be tried as given; of others only the largest would count
 STRAIGHT = 10  # a bend this many times the largest count has no effect
 # Steps a chain must have to be worth its burn-in, and steps of burn-in for each draw. On ten sets of the tuned half of
-# `bench choose`, four seeds: 200 steps in two chains of 60 + 40 have .97 of the error of four chains of 20 + 30, 100 in
-# one .98 of that in two; 800 in four have .94.
+# `bench choose`: two chains of 60 + 40 steps have .97 of the error of four of 20 + 30, four of 120 + 80 have .94.
 CHAIN, BURN = 100, 1.5
-MOST_DRAWS, LEAST_DRAWS = 320, 80  # if not given: as many as take SECONDS, by `step_cost`
-SECONDS = 1.2
+MOST_DRAWS, LEAST_DRAWS, SECONDS = 320, 80, 1.2  # if not given: as many draws as take so long, by `step_cost`
 MOST_COMPONENTS = 10_000  # each row needs a square matrix of this side
 MOST_STEPS = 10**7  # of all chains; their trace is kept
 # Draws of a trial in a contest, at least. With 24, a small picture tried in a fifth of the usual time had none left for
@@ -319,9 +317,12 @@ class Bayes(Method):
 
     def steps(self, shape: tuple[int, ...], observed: int) -> tuple[int, int]:
         """(draws, burn): what was given, or as many as data of this size have time for."""
-        usual = int(SECONDS / ((1 + BURN) * self.step_cost(shape, observed)))
-        draws = min(max(usual, LEAST_DRAWS), MOST_DRAWS) if self.draws is None else self.draws
+        usual = min(max(self._draws_in(SECONDS, shape, observed), LEAST_DRAWS), MOST_DRAWS)
+        draws = usual if self.draws is None else self.draws
         return draws, int(BURN * draws) if self.burn is None else self.burn
+
+    def _draws_in(self, seconds: float, shape: tuple[int, ...], observed: int) -> int:
+        return int(seconds / ((1 + BURN) * self.step_cost(shape, observed)))
 
     def step_cost(self, shape: tuple[int, ...], observed: int) -> float:
         """Seconds of one draw: twice what was measured with 2 and 3 modes, ranks 5 to 80, 1,900 to 130,000 entries."""
@@ -334,8 +335,7 @@ class Bayes(Method):
 
     def shorter(self, facts: Facts, seconds: float) -> Method:
         most, _ = self.steps(facts.shape, facts.observed)
-        time_for = int(seconds / ((1 + BURN) * self.step_cost(facts.shape, facts.observed)))
-        draws = max(min(most, time_for), TRIAL)
+        draws = max(min(most, self._draws_in(seconds, facts.shape, facts.observed)), TRIAL)
         return replace(self, draws=draws, burn=int(BURN * draws))
 
     def settings(self) -> dict[str, Any]:
@@ -348,7 +348,5 @@ class Bayes(Method):
 
 
 def _own_noise(modes: int, mode: int) -> int | None:
-    """The mode whose slices have noise of their own where slices along `mode` are standardised: of tensors that one. A
-    column of a table has too few entries: a component may fit it alone, which leaves no noise (a Heywood case).
-    """
+    """`mode`, of tensors. In a table a component may fit a standardised column alone: no noise is left (Heywood)."""
     return mode if modes > 2 else None
