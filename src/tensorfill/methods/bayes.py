@@ -41,9 +41,7 @@ CHAIN, BURN = 100, 1.5
 MOST_DRAWS, LEAST_DRAWS, SECONDS = 320, 80, 1.2  # if not given: as many draws as take so long, by `step_cost`
 MOST_COMPONENTS = 10_000  # each row needs a square matrix of this side
 MOST_STEPS = 10**7  # of all chains; their trace is kept
-# Draws of a trial in a contest, at least. With 24, a small picture tried in a fifth of the usual time had none left for
-# its field (demosaic.py --quick); with 12 a posterior that leads no longer did.
-TRIAL = 16
+TRIAL = 16  # draws of a trial in a contest, at least; with 12 a posterior that leads no longer did
 
 
 @METHODS.register("bayes")
@@ -67,8 +65,7 @@ class Bayes(Method):
         up to more than 20, sqrt, and where whole fibres are missing asinh too: as many chains of each
     draws, burn : steps sampled, and steps thrown away before; both shared out among the chains of one transform. None:
         320 after 480, fewer where data are many, 80 after 120 at least
-    chains : independent runs, one after the other, fewer where steps are few; their average is better than one long
-        run's
+    chains : independent runs, fewer where steps are few; their average is better than one long run's
     effects : has the model main effects?
     keep : at most this many draws are kept, spread evenly
     threads : None: as many as Numba may use. The answer does not depend on it
