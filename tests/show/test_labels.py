@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import tensorfill as tfl
@@ -132,6 +133,15 @@ def test_ticks_are_round_and_where_they_belong():
     assert choose(np.arange(5), 5) == ([0, 1, 2, 3, 4], ["0", "1", "2", "3", "4"])
     at, said = choose(np.arange(12), 5)
     assert [str(int(i)) for i in at] == said  # whole numbers, at themselves
+
+
+def test_names_along_x_do_not_overlap():
+    """Of 26 columns 16 were named, some of them side by side."""
+    axes = Figure().subplots()
+    ticks.along_x(axes, np.array([f"column {n}" for n in range(26)]), 3.0)
+    at = axes.get_xticks()
+    assert len(at) >= 9
+    assert len(set(np.diff(at))) == 1
 
 
 def test_ticks_of_uneven_labels_are_labels():
