@@ -60,10 +60,14 @@ class Block(Sized):
     starts: Array
 
     @staticmethod
-    def of(rows: Rows, mode: int, first: int, count: int) -> Block:
-        """From sorted coordinates, counted from `first` along `mode`, of so many rows of it."""
-        starts = np.searchsorted(rows.indices[:, mode], np.arange(count + 1)).astype(np.int64)
-        return Block(mode, first, *rows, starts)
+    def of(rows: Rows, mode: int, first: int, last: int) -> Block:
+        """From the observations, sorted along `mode`, of its rows first ... last - 1."""
+        starts = np.searchsorted(rows.indices[:, mode], np.arange(first, last + 1)).astype(np.int64)
+        indices = rows.indices
+        if first:
+            indices = np.array(indices)
+            indices[:, mode] -= first
+        return Block(mode, first, indices, rows.values, rows.weights, starts)
 
     @property
     def data(self) -> Rows:
@@ -265,9 +269,3 @@ def _mix(h: NDArray[np.uint64]) -> None:
         if factor is not None:
             h *= np.uint64(factor)
     h += np.uint64(0x632BE59BD9B4E019)
-
-
-def make_block(rows: Rows, mode: int, first: int, count: int) -> Block:
-    """A block of `count` rows from sorted coordinates in the whole tensor; those given are changed."""
-    rows.indices[:, mode] -= first
-    return Block.of(rows, mode, first, count)

@@ -11,7 +11,7 @@ import asyncio
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from operator import getitem
 from typing import Any
@@ -217,15 +217,9 @@ def _retry(client: Any, task: Callable[[], Any]) -> Any:
     from distributed.comm.core import CommClosedError
 
     lost: tuple[type[BaseException], ...] = (CancelledError, KilledWorker, CommClosedError, OSError)
-    for _ in range(ATTEMPTS):
-        if client.status != "running":
-            break
-        try:
-            return task()
-        except lost:
-            continue
-        except Exception as error:
+    with cluster_errors(client):
+        for _ in range(ATTEMPTS):
             if client.status == "running":
-                raise
-            raise ClusterError(GONE) from error
+                with suppress(*lost):
+                    return task()
     raise ClusterError(GONE)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tensorfill.blocks.base import Block, Partitions, make_block
+from tensorfill.blocks.base import Block, Partitions
 from tensorfill.blocks.rows import Rows
 from tensorfill.data.memory import words
 from tensorfill.io.atomic import HOST, is_running
@@ -123,7 +123,7 @@ class DiskPartitions(Partitions):
     def block(self, mode: int, k: int) -> Block:
         """Block k of the copy along `mode`, which is there."""
         first, last = self.edges(mode)[k : k + 2]
-        return make_block(self.store.read(f"m{mode}-{k}", values=self.dtype), mode, first, last - first)
+        return Block.of(self.store.read(f"m{mode}-{k}", values=self.dtype), mode, first, last)
 
     def make_copy(self, mode: int) -> None:
         """Write the copy along `mode`: rows are distributed to blocks, then each block is sorted."""

@@ -25,11 +25,7 @@ class MemoryPartitions(Partitions):
             self.copies[mode] = self.copies[0].sort(mode)
         ends = np.concatenate([[0], np.cumsum(self.sample.counts[mode])])
         for a, b in itertools.pairwise(self.edges(mode)):
-            part = self.copies[mode].take(slice(int(ends[a]), int(ends[b])))
-            if a:
-                part = part._replace(indices=np.array(part.indices))
-                part.indices[:, mode] -= a
-            yield Block(mode, a, *part, (ends[a : b + 1] - ends[a]).astype(np.int64))
+            yield Block.of(self.copies[mode].take(slice(int(ends[a]), int(ends[b]))), mode, a, b)
 
     def settle(self) -> None:
         for mode in set(self.copies) - {0, self.main}:

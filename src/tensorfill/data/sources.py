@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tensorfill.data.casting import as_objects, cast_like, column_numbers, fill_column
+from tensorfill.data.coordinates import match_rows
 from tensorfill.typing import Array
 
 
@@ -96,6 +97,37 @@ class LabelSource(CellsSource):
     """Labels of an array, without its numbers."""
 
     table: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, eq=False)
+class EntriesSource:
+    """Coordinates (nnz, N) and values (nnz,) of a tensor whose other entries are missing."""
+
+    leaves_gaps: ClassVar[bool] = False
+
+    indices: Array
+    values: Array
+    kept: Array | None = None  # as of ArraySource
+
+    def only(self, kept: Array) -> Self:
+        return replace(self, kept=kept)
+
+    def fill(self, estimate: Array, unfilled: Array | None = None) -> Array:
+        out = np.array(cast_like(np.asarray(estimate), self.values.dtype))
+        known = is_kept(self.indices, self.kept, out.shape)
+        out[tuple(self.indices[known].T)] = self.values[known]
+        return out
+
+    def wrap(self, estimate: Array) -> Array:
+        return estimate
+
+    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
+        return {}
+
+
+def is_kept(where: Array, kept: Array | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Which of the coordinates (nnz, N) are among those kept, (nnz,); all if that is None."""
+    return np.ones(len(where), dtype=bool) if kept is None else match_rows(kept, where, shape) >= 0
 
 
 class Wrapped:
@@ -296,9 +328,7 @@ class FrameSource:
         column = np.array(as_objects(given, estimate)) if objects else cast_like(estimate, dtype)
         shape = tuple(len(u) for u in self.labels)
         seen = ~np.isnan(numbers) if numbers.dtype.kind == "f" else np.ones(len(numbers), dtype=bool)
-        if self.kept is not None:
-            places, kept = (np.ravel_multi_index(tuple(where.T), shape) for where in (self.codes, self.kept))
-            seen &= np.isin(places, kept)
+        seen &= is_kept(self.codes, self.kept, shape)
         column[tuple(self.codes[seen].T)] = given[seen].to_numpy(dtype=column.dtype)
         out = self.wrap(column).astype({self.value: given.dtype})
         return out if unfilled is None else out.assign(**{self.value: out[self.value].mask(unfilled.ravel())})

@@ -220,9 +220,9 @@ def replace_file(path: str | Path, mode: str = "wb") -> Iterator[IO[Any]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        mask = os.umask(0)  # mkstemp makes private files; give the ones an ordinary open() would
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
+        mask = os.umask(0)
+        os.umask(mask)  # mkstemp makes private files: those that an ordinary open() makes, or as the old one was
+        os.chmod(name, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~mask)
         os.replace(name, target)
     except BaseException:
         with suppress(FileNotFoundError):

@@ -10,15 +10,14 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tensorfill.data.arrays import from_coo, from_dense
-from tensorfill.data.casting import cast_like
 from tensorfill.data.memory import ask, words
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import Wrapped
+from tensorfill.data.sources import EntriesSource, Wrapped
 from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.io.polars_frames import observe_arrow, observe_polars
 from tensorfill.typing import Array
@@ -40,38 +39,6 @@ class ForeignSource(Wrapped):
 
     def wrap(self, estimate: Array) -> Any:
         return self.make(self.inner.wrap(estimate), True)
-
-
-@dataclass(frozen=True, eq=False)
-class StoredSource:
-    """A sparse array whose absent entries are missing."""
-
-    leaves_gaps: ClassVar[bool] = False
-
-    back: Callable[[Array, bool], Any]
-    dtype: np.dtype[Any]
-    indices: Array
-    values: Array
-    kept: Array | None = None  # as of ArraySource
-
-    def only(self, kept: Array) -> Self:
-        return replace(self, kept=kept)
-
-    def fill(self, estimate: Array, unfilled: Array | None = None) -> Any:
-        out = cast_like(np.asarray(estimate), self.dtype)
-        known = np.ones(len(self.values), dtype=bool)
-        if self.kept is not None:
-            places, kept = (np.ravel_multi_index(tuple(x.T), out.shape) for x in (self.indices, self.kept))
-            known = np.isin(places, kept)
-        out = np.array(out)
-        out[tuple(self.indices[known].T)] = self.values[known]
-        return self.back(out, False)
-
-    def wrap(self, estimate: Array) -> Any:
-        return self.back(estimate, True)
-
-    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
-        return {}
 
 
 def observe_foreign(
@@ -179,5 +146,6 @@ def _from_sparse(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | No
         msg = 'mask and weights must be left out where absent entries are missing; use absent="zero", or from_coo.'
         raise ValueError(msg)
     seen = values == values
-    source = StoredSource(lambda array, wide: back(array, True), values.dtype, indices[seen], values[seen])
-    return from_coo(source.indices, source.values, shape, dims=dims, source=source)
+    entries = EntriesSource(indices[seen], values[seen])
+    source = ForeignSource(lambda array, wide: back(array, True), entries)
+    return from_coo(entries.indices, entries.values, shape, dims=dims, source=source)

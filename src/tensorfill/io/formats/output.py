@@ -6,7 +6,6 @@ import errno
 import gzip
 import io
 import os
-import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -102,11 +101,8 @@ def write_stream(path: str | Path, write: Callable[[Any], None], *, packed: bool
             stream.write(buffer.getbuffer())
             stream.flush()
         return
-    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
     with replace_file(target) as file:
         fill(Sink(file))
-    if mode is not None:
-        os.chmod(target, mode)
     _sync(target.parent)
 
 

@@ -19,25 +19,15 @@ from tensorfill.io.optional import attempt_import
 
 ORIENTATION = 274  # the number of the tag in EXIF
 KEPT = ("icc_profile", "dpi", "exif")  # metadata of a picture that is written back
-
-
-def turn_upright(pixel: Array, orientation: int) -> Array:
-    """Pixels (H, W, ...) as they are stored, the way up that EXIF says: 1 is upright, 6 and 8 lie on their side."""
-    if orientation in (5, 6, 7, 8):
-        pixel = pixel.swapaxes(0, 1)
-    down, right = orientation in (3, 4, 7, 8), orientation in (2, 3, 6, 7)
-    return np.ascontiguousarray(pixel[:: -1 if down else 1, :: -1 if right else 1])
-
-
-def turn_back(pixel: Array, orientation: int) -> Array:
-    """The inverse of `turn_upright`: only quarter turns, 6 and 8, are not their own."""
-    return turn_upright(pixel, {6: 8, 8: 6}.get(orientation, orientation))
+# how Pillow turns upright pixels into those that EXIF says this orientation of
+TURNS = {2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"}
+TURNS |= {6: "ROTATE_90", 7: "TRANSVERSE", 8: "ROTATE_270"}
 
 
 @task("picture", "PIL.Image")
 def decode_picture(source: str | bytes, formats: list[str]) -> dict[str, Any]:
     """A single picture, by its path or its bytes, in plain values, upright."""
-    from PIL import Image
+    from PIL import Image, ImageOps
 
     if "HEIF" in formats:
         attempt_import("pillow_heif", "reading HEIC", "heic").register_heif_opener()
@@ -47,11 +37,10 @@ def decode_picture(source: str | bytes, formats: list[str]) -> dict[str, Any]:
             msg = f"it is an animated {image.format}; save it as multi-page TIFF."
             raise FileError(msg)
         ask_room(image, len(data))
-        values, alpha = pixels(image)
-        way = int(image.getexif().get(ORIENTATION, 1)) if image.format != "HEIF" else 1
+        turn = TURNS.get(image.getexif().get(ORIENTATION, 1)) if image.format != "HEIF" else None
         kept = {k: image.info[k] for k in KEPT if image.info.get(k)}
-    alpha = None if alpha is None else turn_upright(alpha, way)
-    return {"values": turn_upright(values, way), "alpha": alpha, "save": kept, "orientation": way}
+        values, alpha = pixels(image if turn is None else ImageOps.exif_transpose(image))
+    return {"values": values, "alpha": alpha, "save": kept, "turn": turn}
 
 
 class Picture(Format):
@@ -87,11 +76,14 @@ class Picture(Format):
         self._save(sink, stack_alpha(values, alpha, axes), like)
 
     def _save(self, sink: IO[bytes], pixel: Array, like: Loaded) -> None:
+        from PIL import Image
+
         kept = {k: v for k, v in like.extra.get("save", {}).items() if k in self.keeps}
-        if "exif" in kept:  # which says that the pixels lie on their side
-            pixel = turn_back(pixel, like.extra.get("orientation", 1))
+        picture, turn = to_image(pixel), like.extra.get("turn")
+        if "exif" in kept and turn is not None:  # which says that the pixels lie on their side
+            picture = picture.transpose(Image.Transpose[turn])
         out = io.BytesIO()
-        to_image(pixel).save(out, self.pillow[0], **self.saves, **kept)
+        picture.save(out, self.pillow[0], **self.saves, **kept)
         sink.write(out.getbuffer())
 
 
