@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,42 +15,39 @@ from tensorfill.data.coordinates import match_rows
 from tensorfill.typing import Array
 
 
-class Source(Protocol):
-    """Where the observations came from: knows how to give the answer back in the same type."""
+class Source:
+    """Where the observations came from: gives the answer back in the same type. Subclasses are dataclasses."""
 
-    @property
-    def leaves_gaps(self) -> bool:
-        """Can gaps stay in data of this type, as NaN or masked?"""
+    table: Any = False  # are these the rows and columns of a table, which are no pixels?
+    leaves_gaps: Any = True  # can gaps stay in data of this type, as NaN or masked?
+    latent: Any = frozenset()  # names of columns that stand for levels, not for numbers to round
 
-    def fill(self, estimate: Array, unfilled: Array | None = None) -> Any:
+    def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
         """The input with its missing entries taken from `estimate` (full shape), observed ones untouched; those that
         are `unfilled` (full shape) stay gaps.
         """
+        raise NotImplementedError
 
     def wrap(self, estimate: Array) -> Any:
         """Other numbers (full shape) in the same type: an estimate, an end of an interval."""
+        return estimate
 
-    def only(self, kept: Array) -> Source:
+    def only(self, kept: Array) -> Self:
         """The same with nothing observed but the entries at the coordinates `kept` (k, N), some of those that were."""
+        return replace(self, kept=kept)  # type: ignore[type-var]
 
     def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
         """{dimension: labels} that the data came with: index, columns, coordinates."""
+        return {}
 
 
 @dataclass(frozen=True, eq=False)
-class ArraySource:
+class ArraySource(Source):
     """A dense array; numpy.ma stays numpy.ma."""
-
-    table: ClassVar[bool] = False  # rows and columns of a table, which are no pixels
-    leaves_gaps: ClassVar[bool] = True  # can gaps stay, as NaN or masked?
-    latent: ClassVar[frozenset[str]] = frozenset()  # names of columns that stand for levels, not for numbers to round
 
     array: Array
     observed: NDArray[np.bool_]
     kept: Array | None = None  # coordinates (k, N) of a part: nothing else counts as observed then
-
-    def only(self, kept: Array) -> Self:
-        return replace(self, kept=kept)
 
     @property
     def known(self) -> NDArray[np.bool_]:
@@ -62,7 +59,6 @@ class ArraySource:
         return out
 
     def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Array:
-        """The data with estimates in their gaps, but for those that are `unfilled` (full shape): NaN, or masked."""
         out = np.array(np.ma.getdata(self.array), copy=True)
         gaps = ~self.known
         if out.dtype.kind != "f":  # what has no estimate stays as it is
@@ -75,42 +71,26 @@ class ArraySource:
         return self.wrap(out)
 
     def wrap(self, estimate: Array) -> Array:
-        """Other numbers in the same type."""
         return np.ma.MaskedArray(estimate, mask=False) if isinstance(self.array, np.ma.MaskedArray) else estimate
 
-    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
-        """{dimension: labels} that the data came with: index, columns, coordinates."""
-        return {}
-
 
 @dataclass(frozen=True, eq=False)
-class CellsSource(ArraySource):
-    """The cells of a table in a file, which is written by its format; `labels` are those of the file."""
-
-    table: ClassVar[bool] = True
+class LabelledSource(ArraySource):
+    """An array with labels of its own: the cells of a table in a file, which is written by its format."""
 
     labels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    table: bool = True
 
 
 @dataclass(frozen=True, eq=False)
-class LabelSource(CellsSource):
-    """Labels of an array, without its numbers."""
-
-    table: ClassVar[bool] = False
-
-
-@dataclass(frozen=True, eq=False)
-class EntriesSource:
+class EntriesSource(Source):
     """Coordinates (nnz, N) and values (nnz,) of a tensor whose other entries are missing."""
 
-    leaves_gaps: ClassVar[bool] = False
+    leaves_gaps = False
 
     indices: Array
     values: Array
     kept: Array | None = None  # as of ArraySource
-
-    def only(self, kept: Array) -> Self:
-        return replace(self, kept=kept)
 
     def fill(self, estimate: Array, unfilled: Array | None = None) -> Array:
         out = np.array(cast_like(np.asarray(estimate), self.values.dtype))
@@ -118,19 +98,13 @@ class EntriesSource:
         out[tuple(self.indices[known].T)] = self.values[known]
         return out
 
-    def wrap(self, estimate: Array) -> Array:
-        return estimate
-
-    def axis_labels(self, dims: Sequence[str]) -> dict[str, Any]:
-        return {}
-
 
 def is_kept(where: Array, kept: Array | None, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Which of the coordinates (nnz, N) are among those kept, (nnz,); all if that is None."""
     return np.ones(len(where), dtype=bool) if kept is None else match_rows(kept, where, shape) >= 0
 
 
-class Wrapped:
+class Wrapped(Source):
     """A source around another one: `back` makes data of the type that was given from what the inner one gives."""
 
     inner: Any
@@ -140,7 +114,7 @@ class Wrapped:
 
     @property
     def table(self) -> bool:
-        return bool(getattr(self.inner, "table", False))
+        return bool(self.inner.table)
 
     @property
     def leaves_gaps(self) -> bool:
@@ -148,10 +122,10 @@ class Wrapped:
 
     @property
     def latent(self) -> frozenset[str]:
-        return frozenset(getattr(self.inner, "latent", ()))
+        return frozenset(self.inner.latent)
 
     def only(self, kept: Array) -> Self:
-        return replace(self, inner=self.inner.only(kept))  # type: ignore[type-var]  # all are dataclasses
+        return replace(self, inner=self.inner.only(kept))  # type: ignore[type-var]
 
     def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
         return self.back(self.inner.fill(estimate, unfilled))
@@ -213,11 +187,10 @@ def root(source: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixSource:
+class MatrixSource(Source):
     """A pandas table in wide form."""
 
-    table: ClassVar[bool] = True
-    leaves_gaps: ClassVar[bool] = True
+    table = True
 
     frame: Any
     inner: Any
@@ -265,7 +238,7 @@ class CarriedSource(Wrapped):
 class EncodedSource(Wrapped):
     """A pandas table whose categories, dates and the like were encoded as numbers, which `inner` holds."""
 
-    leaves_gaps: ClassVar[bool] = False  # what a level has of several numbers is all or nothing
+    leaves_gaps = False  # what a level has of several numbers is all or nothing
 
     frame: Any
     encoder: Any  # io.encoding.TableEncoder
@@ -305,10 +278,8 @@ class SavedSource(Wrapped):
 
 
 @dataclass(frozen=True, eq=False)
-class FrameSource:
+class FrameSource(Source):
     """A pandas table in long form: the answer has one row for every combination of labels."""
-
-    leaves_gaps: ClassVar[bool] = True
 
     frame: Any
     dims: tuple[str, ...]
@@ -316,9 +287,6 @@ class FrameSource:
     labels: tuple[Array, ...]
     codes: Array
     kept: Array | None = None  # as of ArraySource
-
-    def only(self, kept: Array) -> Self:
-        return replace(self, kept=kept)
 
     def fill(self, estimate: Array, unfilled: NDArray[np.bool_] | None = None) -> Any:
         given = self.frame[self.value]

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ ABSENT = ("missing", "zero")
 class ForeignSource(Wrapped):
     """An array of another library: `make(array, wide)` makes one of NumPy's, in the type of the data unless `wide`."""
 
-    leaves_gaps: ClassVar[bool] = False  # whole numbers of torch have no NaN
+    leaves_gaps = False  # whole numbers of torch have no NaN
 
     make: Callable[[Array, bool], Any]
     inner: Any

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tensorfill.data.facts import is_picture
 from tensorfill.data.labels import all_labels, as_numbers, axis_labels, with_positions
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import CellsSource, LabelSource
+from tensorfill.data.sources import LabelledSource
 from tensorfill.data.units import Units
 from tensorfill.result.answer import Blend, Factors, Filled
 from tensorfill.result.completion import Completion
@@ -67,7 +67,7 @@ class CanonicalOrder:
         for n, at in self.places.items():
             if (found := labels.get(obs.dims[n])) is not None:
                 labels[obs.dims[n]] = _take(found, np.argsort(at))
-        source = CellsSource if getattr(obs.source, "table", False) else LabelSource
+        empty, table = np.empty((0, 0)), getattr(obs.source, "table", False)
         made = replace(
             obs,
             indices=indices[order],
@@ -75,7 +75,7 @@ class CanonicalOrder:
             weights=None if obs.weights is None else obs.weights[order],
             outside=self._move(obs.outside),
             features=self._move_features(obs),
-            source=source(np.empty((0, 0)), np.empty((0, 0), dtype=bool), labels=labels),
+            source=LabelledSource(empty, empty.astype(bool), labels=labels, table=table),
         )
         rising = with_positions(made, {d: labels[d] for d in labels if obs.dims.index(d) in self.places}).positions
         both = zip(rising or none, obs.positions or none, strict=True)

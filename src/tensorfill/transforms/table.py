@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tensorfill.data.columns import ColumnFacts, column_facts, is_table, of_several_kinds
 from tensorfill.data.facts import compute_facts
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import CellsSource
+from tensorfill.data.sources import LabelledSource
 from tensorfill.data.units import Units
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
@@ -87,7 +87,7 @@ class TableTransform:
             values=values,
             weights=None if obs.weights is None else obs.weights[here],
             dims=obs.dims,
-            source=CellsSource(np.empty((0, 0)), np.empty((0, 0), dtype=bool), labels={obs.dims[1]: names}),
+            source=LabelledSource(np.empty((0, 0)), np.empty((0, 0), dtype=bool), labels={obs.dims[1]: names}),
             positions=positions if positions is None or positions[0] is not None else None,
             unordered=obs.unordered,
             features=obs.features,

@@ -22,7 +22,7 @@ from tensorfill.data.casting import cast_like
 from tensorfill.data.coordinates import match_rows
 from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import CellsSource
+from tensorfill.data.sources import LabelledSource
 from tensorfill.registry import Registry
 from tensorfill.typing import Array
 
@@ -150,7 +150,7 @@ class Loaded:
         if self.values is not None:
             made = Observations.from_dense(self.values, self.mask, dims=self.dims)
             if self.extra.get("form") == "wide":
-                made = replace(made, source=CellsSource(self.values, made.mask, labels=self.labels or {}))
+                made = replace(made, source=LabelledSource(self.values, made.mask, labels=self.labels or {}))
             return with_positions(made, self.labels or {})
         assert self.indices is not None
         assert self.values_coo is not None
