@@ -152,7 +152,11 @@ def test_files_that_cannot_be_read_in_pieces(tmp_path):
     for name in ("a.npy", "a.zarr"):
         (tmp_path / name).write_text("")
         assert "must end in one of .parquet" in refused(files_of, str(tmp_path / name))
-    for text, word in (("1 2 x\n", "all numbers"), ("0 1 2\n", "indices from 1"), ("1 2\n", "indices from 1")):
+    for text, word in (
+        ("1 2 x\n", "all numbers"),
+        ("0 1 2\n", "whole numbers from 1; got (0, 1) in entry 1"),
+        ("1 2\n", "at least two indices and a value"),
+    ):
         (tmp_path / "a.tns").write_text(text)
         assert word in refused(list, pieces_of(str(tmp_path / "a.tns"), None))
 

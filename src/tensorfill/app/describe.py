@@ -46,7 +46,7 @@ def describe_file(file: OpenFile, name: str) -> dict[str, Any]:
     loaded, facts, frame = file.loaded, file.facts, None if file.table is None else file.table.frame
     missing = facts.size - facts.observed if frame is None else int(frame.isna().to_numpy().sum())
     shape, size = (facts.shape, facts.size) if frame is None else (frame.shape, frame.size)
-    long = loaded.extra.get("form") == "long" and "header" in loaded.extra
+    long = loaded.extra.get("form") == "long" and "sheet" in loaded.extra
     paint = paintable(loaded)
     found = {
         "name": name,
@@ -63,7 +63,7 @@ def describe_file(file: OpenFile, name: str) -> dict[str, Any]:
         "questions": questions(loaded, full=not missing),
         "peek": preview(loaded, file.table),
         "strips": strips(loaded, file.table),
-        "columns": list(dict.fromkeys(loaded.extra["header"])) if long else [],
+        "columns": list(dict.fromkeys(loaded.extra["sheet"].names)) if long else [],
         "read_as": {"dims": list(loaded.dims or ()), "value": file.options.value} if long else None,
         "chosen": file.options.reading,
     }

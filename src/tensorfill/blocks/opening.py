@@ -18,7 +18,7 @@ from tensorfill.blocks.disk import Tell, refuse_repeats
 from tensorfill.blocks.draw import Draw
 from tensorfill.blocks.filling import Filled, fill
 from tensorfill.blocks.paths import files_of, in_pieces, is_table, path_like
-from tensorfill.blocks.pieces import Columns, Piece, check_columns, dense_piece, from_arrow, pieces_of
+from tensorfill.blocks.pieces import Columns, Piece, dense_piece, from_arrow, pieces_of
 from tensorfill.blocks.rows import join
 from tensorfill.data.arrays import from_coo
 from tensorfill.data.labels import with_positions
@@ -26,6 +26,7 @@ from tensorfill.data.memory import budget, most_in_memory
 from tensorfill.data.observations import Observations
 from tensorfill.data.sources import FrameSource
 from tensorfill.io.formats.base import FileError
+from tensorfill.io.formats.long import check_columns
 from tensorfill.io.formats.output import file_errors
 
 

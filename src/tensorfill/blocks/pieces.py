@@ -17,9 +17,10 @@ import numpy as np
 from tensorfill.blocks.paths import is_table
 from tensorfill.data.exact import EXACT, check_exact
 from tensorfill.io.formats.base import FileError
+from tensorfill.io.formats.long import check_columns
 from tensorfill.io.formats.output import file_errors
+from tensorfill.io.formats.tns import read_entries
 from tensorfill.io.optional import attempt_import
-from tensorfill.registry import did_you_mean
 from tensorfill.typing import Array
 
 ROWS = 2**20  # of a piece, about
@@ -52,17 +53,6 @@ class Columns:
     @property
     def names(self) -> list[str]:
         return [*self.dims, self.value, *([self.weight] if self.weight else [])]
-
-
-def check_columns(names: Sequence[str], there: Sequence[str]) -> None:
-    """A sentence for a column that a table does not have, or has twice."""
-    for name in names:
-        if name not in there:
-            msg = f"it has no column {name!r}; its columns are {', '.join(there)}.{did_you_mean(name, list(there))}"
-            raise FileError(msg)
-        if list(there).count(name) > 1:
-            msg = f"it has more than one column {name!r}."
-            raise FileError(msg)
 
 
 def rows_of(files: Sequence[str]) -> int | None:
@@ -178,29 +168,18 @@ def _check_digits(values: Array, texts: Callable[[Array], Iterable[str]]) -> Non
 
 
 def _tns(file: str) -> Iterator[Piece]:
-    with open(file, encoding="utf-8") as text:
-        lines, at = (line for line in text if line.strip() and not line.lstrip().startswith("#")), 0
-        while True:
-            some = list(islice(lines, ROWS))
-            if not some:
-                return
-            try:
-                part = np.loadtxt(some, comments="#", ndmin=2)
-            except ValueError as error:
-                msg = f"each line must be `i j k value`, all numbers, with the same count in every line ({error})."
-                raise FileError(msg) from error
-            where = part[:, :-1].astype(np.int64)
-            if part.shape[1] < 3 or (where != part[:, :-1]).any() or where.min() < 1:
-                msg = f"each line must be `i j [k ...] value`, with indices from 1; look at entries {at + 1:,} onwards."
-                raise FileError(msg)
-            _check_digits(part[:, -1], partial(_last_words, some))
-            at += len(part)
-            known = ~np.isnan(part[:, -1])
-            yield Piece([(None, column[known] - 1) for column in where.T], part[known, -1])
+    with open(file, "rb") as text:
+        lines, at = (line for line in text if line.strip() and not line.lstrip().startswith(b"#")), 0
+        while some := list(islice(lines, ROWS)):
+            where, values = read_entries(some, at)
+            _check_digits(values, partial(_last_words, some))
+            at += len(values)
+            known = ~np.isnan(values)
+            yield Piece([(None, column[known]) for column in where.T], values[known])
 
 
-def _last_words(lines: Sequence[str], rows: Array) -> list[str]:
-    return [lines[k].split()[-1] for k in rows]
+def _last_words(lines: Sequence[bytes], rows: Array) -> list[str]:
+    return [lines[k].partition(b"#")[0].split()[-1].decode() for k in rows]
 
 
 def dense_piece(part: Array, corner: Sequence[int]) -> Iterator[Piece]:

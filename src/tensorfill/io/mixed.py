@@ -15,7 +15,7 @@ from tensorfill.io.formats.cells import Notation, to_python, to_text
 from tensorfill.io.formats.opening import format_of, open_file
 from tensorfill.io.formats.output import write_stream
 from tensorfill.io.formats.parquet import ArrowSheet
-from tensorfill.io.formats.tables import Sheet, Table
+from tensorfill.io.formats.tables import Sheet, Table, make_sheet
 from tensorfill.io.frames import CODE, ISO, observe_pandas
 
 
@@ -115,12 +115,11 @@ def _parse(rows: Any, kind: str, extra: Any, missing_value: float | str | None) 
     """(the cells of rows, header first; the table that they mean)."""
     import pandas as pd
 
-    body = np.empty((len(rows) - 1, len(rows[0])), dtype=object)
-    body[:] = rows[1:]
+    sheet = make_sheet(rows[0], rows[1:], kind)
     delimiter = extra["style"]["delimiter"] if kind == "text" else ","
-    names = [to_text(name).strip() or f"column {n + 1}" for n, name in enumerate(rows[0])]
+    names = [name or f"column {n + 1}" for n, name in enumerate(sheet.names)]
     columns, commas = {}, False
-    for n, cells in enumerate(body.T):
+    for n, cells in enumerate(sheet.columns):
         if kind == "text" or all(x is None or isinstance(x, str) for x in cells):
             notation = Notation.of(map(to_text, cells), delimiter=delimiter)
             columns[n], commas = (
@@ -130,7 +129,7 @@ def _parse(rows: Any, kind: str, extra: Any, missing_value: float | str | None) 
         else:
             column = pd.Series(list(cells))
             columns[n] = column if missing_value is None else column.mask(column == missing_value)
-    return Sheet(rows[0], list(body.T), kind, Notation(comma=commas)), pd.DataFrame(columns).set_axis(names, axis=1)
+    return replace(sheet, notation=Notation(comma=commas)), pd.DataFrame(columns).set_axis(names, axis=1)
 
 
 def _of_text(texts: Any, notation: Notation, missing_value: float | str | None) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tensorfill.data.coordinates import first_duplicate
 from tensorfill.data.dates import parse_dates
-from tensorfill.io.formats.base import Array, FileError, Loaded, Request
+from tensorfill.io.formats.base import FileError, Loaded, Request
 from tensorfill.io.formats.cells import Notation
 from tensorfill.registry import did_you_mean
 
@@ -92,14 +92,21 @@ def _natural(labels: list[Any]) -> list[Any] | None:
     return None if found is None else list(found)
 
 
+def check_columns(names: Sequence[str], there: Sequence[str]) -> None:
+    """A sentence for a column that a table does not have, or has twice."""
+    for name in names:
+        if name not in there:
+            msg = f"it has no column {name!r}; its columns are {', '.join(there)}.{did_you_mean(name, list(there))}"
+            raise FileError(msg)
+        if list(there).count(name) > 1:
+            msg = f"it has more than one column {name!r}."
+            raise FileError(msg)
+
+
 def pick_columns(columns: Sequence[str], request: Request) -> tuple[tuple[str, ...], str]:
     """(dimension columns, value column): what was named, and the rest where it is plain."""
     dims, value = request.dims, request.value
-    for name in [*(dims or ()), *([value] if value else [])]:
-        if name not in columns:
-            hint = did_you_mean(name, list(columns))
-            msg = f"it has no column {name!r}; its columns are {', '.join(columns)}.{hint}"
-            raise FileError(msg)
+    check_columns([*(dims or ()), *([value] if value else [])], columns)
     if dims is None:
         dims = tuple(c for c in columns if c != value)
     if value is None:
@@ -137,18 +144,20 @@ def guess_columns(table: Mapping[str, Sequence[str]]) -> tuple[list[str], str] |
     return None
 
 
-def load_long(
-    dims: tuple[str, ...],
-    axes: list[Axis],
-    numbers: Array,
-    exact: Array | None,
-    extra: dict[str, Any],
-    *,
-    first_row: int,
-) -> Loaded:
-    """Coordinate data from a long table: its numbers (rows,), NaN where there is none, and those that are there in a
-    type of their own if they have one; `first_row` numbers its first row.
+def read_long(sheet: Any, request: Request, *, first_row: int) -> Loaded:
+    """One row per known entry, of a sheet that gives the `labels` (None: none) and the `numbers` of a column by its
+    place; its rows are counted from `first_row`.
     """
+    dims, value = pick_columns(sheet.names, request)
+    places, at = [sheet.names.index(d) for d in dims], sheet.names.index(value)
+    axes = []
+    for d, n in zip(dims, places, strict=True):
+        labels = sheet.labels(n)
+        if None in labels:
+            row = labels.index(None) + first_row
+            msg = f"row {row} has no label in column {d!r}; name it, or leave that row out."
+            raise FileError(msg)
+        axes.append(encode_labels(labels))
     codes = np.stack([axis.codes for axis in axes], axis=1)
     twice = first_duplicate(codes)
     if twice:
@@ -156,8 +165,10 @@ def load_long(
         rows = f"rows {twice[0] + first_row} and {twice[1] + first_row}"
         msg = f"the entry ({key}) appears twice ({rows}); keep one row for each entry."
         raise FileError(msg)
+    numbers, exact = sheet.numbers(at)
     seen = numbers == numbers
     values = numbers[seen] if exact is None else exact
+    own = {"sheet": sheet, "places": places, "at": at, "name": value, "first": [a.first for a in axes]}
     return Loaded(
         format="",
         shape=tuple(len(a.labels) for a in axes),
@@ -166,7 +177,7 @@ def load_long(
         values_coo=values,
         dims=dims,
         labels={d: a.labels for d, a in zip(dims, axes, strict=True)},
-        extra={**extra, "form": "long", "numbers": numbers, "codes": codes, "first": [a.first for a in axes]},
+        extra={"form": "long", "numbers": numbers, "codes": codes, **own},
     )
 
 

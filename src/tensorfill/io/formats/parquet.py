@@ -19,7 +19,7 @@ from tensorfill.data.memory import ask
 from tensorfill.io.formats.base import FORMATS, Array, FileError, Loaded, Request, cast, paste
 from tensorfill.io.formats.cells import to_text
 from tensorfill.io.formats.isolated import read_isolated, task
-from tensorfill.io.formats.long import encode_labels, load_long, pick_columns
+from tensorfill.io.formats.long import read_long
 from tensorfill.io.formats.names import label_note
 from tensorfill.io.formats.tables import Sheet, Table, load_wide
 from tensorfill.io.optional import attempt_import
@@ -45,6 +45,24 @@ class ArrowSheet:
                     n, schema.field(name).with_nullable(True), table[n].cast(schema.field(name).type)
                 )
         return cls(table)
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.table.column_names)
+
+    def labels(self, n: int) -> list[Any]:
+        return list(self.table.column(n).to_pylist())
+
+    def numbers(self, n: int) -> tuple[Array, Array | None]:
+        column = self.table.column(n)
+        if not _is_number(column.type):
+            msg = (
+                f"its value column {self.names[n]!r} must hold numbers; got {column.type}. Choose another with --value."
+            )
+            raise FileError(msg)
+        numbers, dtype = _numbers(column)
+        known = _numbers(column.drop_null())[0]  # in floats large integers would have lost digits
+        return numbers, None if dtype.kind == "f" else known.astype(dtype)
 
     def take(self, rows: Array, other: Mapping[int, Array]) -> Self:
         """These rows, null for -1; of some columns (by their place) `other` ones."""
@@ -102,7 +120,8 @@ class ArrowTable(Table):
 
     def read(self, request: Request) -> Loaded:
         table, _ = self.open(request)
-        return replace(_read_long(table, request) if _is_long(request) else _read_wide(table), format=self.name)
+        loaded = read_long(ArrowSheet(table), request, first_row=1) if _is_long(request) else _read_wide(table)
+        return replace(loaded, format=self.name)
 
     def send(self, sink: IO[bytes], sheet: Any, like: Loaded) -> None:
         pa = attempt_import("pyarrow", f"writing {self.name.title()}", "parquet")
@@ -229,27 +248,6 @@ def _new_table(pa: Any, sheet: Sheet) -> Any:
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
-
-
-def _read_long(table: Any, request: Request) -> Loaded:
-    dims, value = pick_columns(table.column_names, request)
-    kind = table.schema.field(value).type
-    if not _is_number(kind):
-        msg = f"its value column {value!r} must hold numbers; got {kind}. Choose another with --value."
-        raise FileError(msg)
-    axes = []
-    for d in dims:
-        labels = table.column(d).to_pylist()
-        if None in labels:
-            msg = f"row {labels.index(None) + 1} has no label in column {d!r}; name it, or leave that row out."
-            raise FileError(msg)
-        axes.append(encode_labels(labels))
-    numbers, dtype = _numbers(table.column(value))
-    known = _numbers(table.column(value).drop_null())[0]  # in floats large integers would have lost digits
-    exact = None if dtype.kind == "f" else known.astype(dtype)
-    places = [table.column_names.index(d) for d in dims]
-    own = {"sheet": ArrowSheet(table), "places": places, "at": table.column_names.index(value), "name": value}
-    return load_long(dims, axes, numbers, exact, own, first_row=1)
 
 
 def _read_wide(table: Any) -> Loaded:

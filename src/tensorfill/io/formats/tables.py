@@ -25,9 +25,8 @@ from tensorfill.io.formats.long import (
     all_rows,
     dim_labels,
     dim_names,
-    encode_labels,
-    load_long,
     pick_columns,
+    read_long,
     writes_long,
 )
 from tensorfill.io.formats.names import first_mode, header_note, ignored_columns_note, label_column, label_note
@@ -51,6 +50,26 @@ class Sheet:
     columns: list[Any]
     kind: str = "labels"
     notation: Notation = PLAIN
+
+    @property
+    def names(self) -> list[str]:
+        """The header as text."""
+        return [to_text(cell).strip() for cell in self.header]
+
+    def labels(self, n: int) -> list[str | None]:
+        """The cells of column n as text, None where one is blank."""
+        labels = [to_text(cell).strip() for cell in self.columns[n]]
+        texts = {label for label, cell in zip(labels, self.columns[n], strict=True) if isinstance(cell, str)}
+        others = {label for label, cell in zip(labels, self.columns[n], strict=True) if not isinstance(cell, str)}
+        if both := texts & others - {""}:
+            msg = f"column {self.names[n]!r} holds {min(both)} as a number and as text; write it in one way."
+            raise FileError(msg)
+        return [label or None for label in labels]
+
+    def numbers(self, n: int) -> tuple[Array, Array | None]:
+        """Column n as `Notation.numbers` has it."""
+        cells, name = [to_text(cell) for cell in self.columns[n]], self.names[n]
+        return self.notation.numbers(cells, "", (f"row {k + 2}, column {name!r}" for k in range(len(cells))))
 
     def take(self, rows: Array, other: Mapping[int, Array]) -> Self:
         """These rows, blank for -1; of some columns (by their place) `other` ones."""
@@ -97,7 +116,7 @@ def _typed(column: Any) -> bool:
 
 
 class Table(Format):
-    """A file with rows and columns. Subclasses call `read_cells`, and write a Sheet."""
+    """A file with rows and columns."""
 
     options = frozenset({"value", "missing_value"})
     cells: ClassVar[str]  # what its cells are: "text", "values" or "arrow"
@@ -107,9 +126,12 @@ class Table(Format):
         raise NotImplementedError
 
     def read(self, request: Request) -> Loaded:
+        """In long form if dimensions or the column of values are named."""
         rows, extra = self.open(request)
-        delimiter = extra["style"]["delimiter"] if self.cells == "text" else ""
-        return replace(read_cells(rows, request, extra, delimiter=delimiter), format=self.name)
+        delimiter = extra["style"]["delimiter"] if self.cells == "text" else ","
+        read = _read_wide if request.dims is None and request.value is None else _read_long
+        loaded = read(rows, self.cells, delimiter, request)
+        return replace(loaded, format=self.name, extra={**loaded.extra, **extra})
 
     def send(self, sink: IO[bytes], sheet: Any, like: Loaded) -> None:
         """Write a sheet."""
@@ -123,51 +145,24 @@ class Table(Format):
             self.send(sink, fill_wide(array, like, self.cells), like)
 
 
-def read_cells(rows: Cells, request: Request, extra: dict[str, Any], *, delimiter: str = "") -> Loaded:
-    """A table by its rows, header first: of text if there is a delimiter, else of values. It is in long form if
-    dimensions or the column of values are named.
-    """
-    kind = "text" if delimiter else "values"
-    texts = rows if delimiter else [[to_text(cell) for cell in row] for row in rows]
-    long = request.dims is not None or request.value is not None
-    loaded = (_read_long if long else _read_wide)(rows, texts, kind, delimiter or ",", request)
-    return replace(loaded, extra={**loaded.extra, **extra})
-
-
 # --- long form ----------------------------------------------------------------------------------------------------
 
 
-def _read_long(rows: Cells, texts: Cells, kind: str, delimiter: str, request: Request) -> Loaded:
+def _read_long(rows: Cells, kind: str, delimiter: str, request: Request) -> Loaded:
     """One row per known entry."""
-    header, body = [cell.strip() for cell in texts[0]], texts[1:]
-    dims, value = pick_columns(header, request)
-    if not body:
+    if len(rows) == 1:
         msg = "it has a header but no rows."
         raise FileError(msg)
-    places = [header.index(d) for d in dims]
-    axes = []
-    for d, at in zip(dims, places, strict=True):
-        labels = [row[at].strip() for row in body]
-        if "" in labels:
-            msg = f"row {labels.index('') + 2} has no label in column {d!r}; name it, or leave that row out."
-            raise FileError(msg)
-        both = {label for label, row in zip(labels, rows[1:], strict=True) if isinstance(row[at], str)}
-        both &= {label for label, row in zip(labels, rows[1:], strict=True) if not isinstance(row[at], str)}
-        if both:
-            msg = f"column {d!r} holds {min(both)} as a number and as text; write it in one way."
-            raise FileError(msg)
-        axes.append(encode_labels(labels))
-    at = header.index(value)
-    cells = [row[at] for row in body]
+    sheet = make_sheet(rows[0], rows[1:], kind)
+    _, value = pick_columns(sheet.names, request)
+    cells = map(to_text, sheet.columns[sheet.names.index(value)])
     notation = Notation.of(cells, request.missing_value, delimiter)
-    numbers, exact = notation.numbers(cells, "", (f"row {k + 2}, column {value!r}" for k in range(len(cells))))
-    sheet = _sheet(rows[0], rows[1:], kind, notation)
-    own = {"sheet": sheet, "header": texts[0], "places": places, "at": at, "name": value}
-    return load_long(dims, axes, numbers, exact, own, first_row=2)
+    return read_long(replace(sheet, notation=notation), request, first_row=2)
 
 
-def _sheet(header: list[Any], body: Cells, kind: str, notation: Notation) -> Sheet:
-    cells = np.empty((len(body), len(body[0])), dtype=object)
+def make_sheet(header: list[Any], body: Cells, kind: str, notation: Notation = PLAIN) -> Sheet:
+    """A sheet of rows; cells of any kind stay as they are."""
+    cells = np.empty((len(body), len(header or body[0])), dtype=object)
     cells[:] = body
     return Sheet(header, list(cells.T), kind, notation)
 
@@ -192,8 +187,9 @@ def fill_long(indices: Array, values: Array, like: Loaded, kind: str) -> Any:
 # --- wide form ----------------------------------------------------------------------------------------------------
 
 
-def _read_wide(rows: Cells, texts: Cells, kind: str, delimiter: str, request: Request) -> Loaded:
+def _read_wide(rows: Cells, kind: str, delimiter: str, request: Request) -> Loaded:
     """A matrix."""
+    texts = rows if kind == "text" else [[to_text(cell) for cell in row] for row in rows]
     notation = Notation.of((cell for row in texts[1:] for cell in row[1:]), request.missing_value, delimiter)
     notes: list[str | None] = []
     top = int(any(notation.number(cell) is None for cell in texts[0]))
@@ -221,7 +217,7 @@ def _read_wide(rows: Cells, texts: Cells, kind: str, delimiter: str, request: Re
     values, mask = _dense(numbers, exact, (len(body), width))
     others = [*range(left), *beside]
     return load_wide(
-        _sheet(rows[0] if top else [], rows[top:], kind, notation),
+        make_sheet(rows[0] if top else [], rows[top:], kind, notation),
         texts[0] if top else [],
         kept,
         {n: [cell.strip() for cell in columns[n]] for n in others},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
+from collections.abc import Iterable
 from typing import IO
 
 import numpy as np
@@ -29,23 +30,18 @@ class TNS(Format):
 
     def read(self, request: Request) -> Loaded:
         data = request.bytes()
-        table = _parse(data)
-        where, values = table[:, :-1].astype(np.int64), table[:, -1]
-        if (where != table[:, :-1]).any() or where.min() < 1:
-            row = int(np.flatnonzero(((where != table[:, :-1]) | (where < 1)).any(axis=1))[0])
-            msg = f"indices must be whole numbers from 1; got {_plain(table[row, :-1])} in entry {row + 1}."
-            raise FileError(msg)
+        where, values = read_entries(io.BytesIO(data))
         twice = first_duplicate(where)
         if twice:
             lines = f"entries {twice[0] + 1} and {twice[1] + 1}"
-            msg = f"the entry {_plain(where[twice[0]])} appears twice ({lines}); keep one of them."
+            msg = f"the entry {_plain(where[twice[0]] + 1)} appears twice ({lines}); keep one of them."
             raise FileError(msg)
         shape = _shape(data, where)
         body = re.sub(rb"#[^\n]*", b"", data)
         if not re.search(rb"[.eEnN]", body):  # no point, no exponent, no nan: whole numbers, and so are the answers
             values = _whole(values, body)
         seen = ~np.isnan(values)
-        return Loaded("tns", shape, values.dtype, indices=(where - 1)[seen], values_coo=values[seen])
+        return Loaded("tns", shape, values.dtype, indices=where[seen], values_coo=values[seen])
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         """One line for each value; what is missing is absent."""
@@ -59,18 +55,24 @@ class TNS(Format):
             sink.write("".join(f"{' '.join(row)}\n" for row in rows).encode())
 
 
-def _parse(data: bytes) -> Array:
-    """All lines as floats, (nnz, N + 1); indices are exact up to 2^53."""
+def read_entries(lines: Iterable[bytes], before: int = 0) -> tuple[Array, Array]:
+    """(coordinates (nnz, N) from 0, exact up to 2^53; values (nnz,)) of lines that come after so many others."""
     try:
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # no data: said below, better
-            table = np.loadtxt(io.BytesIO(data), comments="#", ndmin=2, dtype=np.float64)
+            table = np.loadtxt(lines, comments="#", ndmin=2, dtype=np.float64)
     except ValueError as error:
         msg = f"each line must be `i j k value`, all numbers, with the same count in every line ({error})."
         raise FileError(msg) from error
     if table.size == 0 or table.shape[1] < 3:
         msg = "each line must be `i j [k ...] value`: at least two indices and a value."
         raise FileError(msg)
-    return table
+    where = table[:, :-1].astype(np.int64)
+    wrong = ((where != table[:, :-1]) | (where < 1)).any(axis=1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        msg = f"indices must be whole numbers from 1; got {_plain(table[row, :-1])} in entry {before + row + 1:,}."
+        raise FileError(msg)
+    return where - 1, table[:, -1]
 
 
 def _whole(values: Array, body: bytes) -> Array:
@@ -84,7 +86,7 @@ def _whole(values: Array, body: bytes) -> Array:
 
 
 def _shape(data: bytes, where: Array) -> tuple[int, ...]:
-    largest = tuple(int(m) for m in where.max(axis=0))
+    largest = tuple(int(m) + 1 for m in where.max(axis=0))
     stated = SHAPE.search(data)
     if stated is None:
         return largest
