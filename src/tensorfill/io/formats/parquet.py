@@ -50,8 +50,10 @@ class ArrowSheet:
     def names(self) -> list[str]:
         return list(self.table.column_names)
 
-    def labels(self, n: int) -> list[Any]:
+    def cells(self, n: int) -> list[Any]:
         return list(self.table.column(n).to_pylist())
+
+    labels = cells
 
     def numbers(self, n: int) -> tuple[Array, Array | None]:
         column = self.table.column(n)
@@ -264,10 +266,9 @@ def _read_wide(table: Any) -> Loaded:
         note = label_note(names[0], list(first), map(list, rest))
         kept = kept if note is None else kept[1:]
     columns, dtypes = zip(*(_numbers(table.column(n)) for n in kept), strict=True)
-    labels = {n: table.column(n).to_pylist() for n in range(len(names)) if n not in kept}
-    beside = {n: list(map(to_text, cells)) for n, cells in labels.items()}
-    kinds = {n: None if names[n] in index else f" ({table.schema.field(n).type})" for n in beside}
+    others = [n for n in range(len(names)) if n not in kept]
+    kinds = {n: None if names[n] in index else f" ({table.schema.field(n).type})" for n in others}
     values = np.stack(columns, axis=1)  # of the widest type, float64 where anything is null
-    notes = () if note is None else (note,)
-    loaded = load_wide(ArrowSheet(table), names, kept, beside, labels, (values, None, values), notes, kinds)
+    told = [] if note is None else [note]
+    loaded = load_wide(ArrowSheet(table), kept, others, (values, None, values), told, kinds)
     return replace(loaded, dtype=np.result_type(*dtypes))

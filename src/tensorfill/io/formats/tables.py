@@ -56,9 +56,13 @@ class Sheet:
         """The header as text."""
         return [to_text(cell).strip() for cell in self.header]
 
+    def cells(self, n: int) -> list[Any]:
+        """The cells of column n as text."""
+        return [to_text(cell) for cell in self.columns[n]]
+
     def labels(self, n: int) -> list[str | None]:
-        """The cells of column n as text, None where one is blank."""
-        labels = [to_text(cell).strip() for cell in self.columns[n]]
+        """The same without spaces, None where one is blank."""
+        labels = [cell.strip() for cell in self.cells(n)]
         texts = {label for label, cell in zip(labels, self.columns[n], strict=True) if isinstance(cell, str)}
         others = {label for label, cell in zip(labels, self.columns[n], strict=True) if not isinstance(cell, str)}
         if both := texts & others - {""}:
@@ -68,7 +72,7 @@ class Sheet:
 
     def numbers(self, n: int) -> tuple[Array, Array | None]:
         """Column n as `Notation.numbers` has it."""
-        cells, name = [to_text(cell) for cell in self.columns[n]], self.names[n]
+        cells, name = self.cells(n), self.names[n]
         return self.notation.numbers(cells, "", (f"row {k + 2}, column {name!r}" for k in range(len(cells))))
 
     def take(self, rows: Array, other: Mapping[int, Array]) -> Self:
@@ -155,8 +159,7 @@ def _read_long(rows: Cells, kind: str, delimiter: str, request: Request) -> Load
         raise FileError(msg)
     sheet = make_sheet(rows[0], rows[1:], kind)
     _, value = pick_columns(sheet.names, request)
-    cells = map(to_text, sheet.columns[sheet.names.index(value)])
-    notation = Notation.of(cells, request.missing_value, delimiter)
+    notation = Notation.of(sheet.cells(sheet.names.index(value)), request.missing_value, delimiter)
     return read_long(replace(sheet, notation=notation), request, first_row=2)
 
 
@@ -215,45 +218,37 @@ def _read_wide(rows: Cells, kind: str, delimiter: str, request: Request) -> Load
     where = ", and a matrix holds numbers only; for one row per entry name its columns: --dims a,b,c --value v"
     numbers, exact = notation.numbers(cells, where, names)
     values, mask = _dense(numbers, exact, (len(body), width))
-    others = [*range(left), *beside]
-    return load_wide(
-        make_sheet(rows[0] if top else [], rows[top:], kind, notation),
-        texts[0] if top else [],
-        kept,
-        {n: [cell.strip() for cell in columns[n]] for n in others},
-        {n: list(columns[n]) for n in others},
-        (values, mask, numbers.reshape(values.shape)),
-        tuple(note for note in notes if note),
-    )
+    sheet = make_sheet(rows[0] if top else [], rows[top:], kind, notation)
+    given = values, mask, numbers.reshape(values.shape)
+    return load_wide(sheet, kept, [*range(left), *beside], given, [note for note in notes if note])
 
 
 def load_wide(
     sheet: Any,
-    header: Sequence[str],
     kept: Sequence[int],
-    beside: Mapping[int, Sequence[str]],
-    labels: Mapping[int, list[Any]],
+    others: Sequence[int],
     given: tuple[Array, Array | None, Array],
-    notes: tuple[str, ...],
+    notes: Sequence[str],
     kinds: Mapping[int, str | None] = MappingProxyType({}),
 ) -> Loaded:
     """A matrix from a table.
 
     Parameters
     ----------
-    kept : places of the columns of numbers
-    beside, labels : by their places, the other columns as text without spaces around it, and as labels
+    kept, others : places of the columns of numbers, and of those beside them
     given : values (rows, kept), mask or None, and numbers as floats with NaN, to see later which were answers
     kinds : what to say of columns beside behind their names; None to say nothing at all
     """
+    labels, header = {n: sheet.cells(n) for n in others}, sheet.names
+    beside = {n: [to_text(cell).strip() for cell in cells] for n, cells in labels.items()}
     at = label_column(beside)
-    rows = "row" if at is None else first_mode(header[at].strip() if header else "")
+    rows = "row" if at is None else first_mode(header[at] if header else "")
     found = {} if at is None else {rows: labels[at]}
     if header:
         found["column"] = [header[n] for n in kept]
-    alone = [n for n in beside if n != at and header and header[n].strip() and kinds.get(n, "") is not None]
+    alone = [n for n in others if n != at and header and header[n] and kinds.get(n, "") is not None]
     empty = sum(cell == "" for n in alone for cell in beside[n])
-    told = ignored_columns_note([f"{header[n].strip()!r}{kinds.get(n, '')}" for n in alone], empty)
+    told = ignored_columns_note([f"{header[n]!r}{kinds.get(n, '')}" for n in alone], empty)
     values, mask, numbers = given
     return Loaded(
         format="",
