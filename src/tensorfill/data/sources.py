@@ -220,34 +220,22 @@ class MatrixSource(Source):
 
 
 @dataclass(frozen=True, eq=False)
-class CarriedSource(Wrapped):
-    """A pandas table with columns of text or dates beside those of numbers, which stand at `places`."""
-
-    frame: Any
-    places: tuple[int, ...]
-    inner: Any
-
-    def back(self, numbers: Any) -> Any:
-        out = self.frame.copy()
-        for n, place in enumerate(self.places):
-            out.isetitem(place, numbers.iloc[:, n].set_axis(out.index))
-        return out
-
-
-@dataclass(frozen=True, eq=False)
 class EncodedSource(Wrapped):
-    """A pandas table whose categories, dates and the like were encoded as numbers, which `inner` holds."""
-
-    leaves_gaps = False  # what a level has of several numbers is all or nothing
+    """A pandas table of which `inner` holds the columns of numbers, and those that categories, dates and the like were
+    encoded as; other columns are carried along.
+    """
 
     frame: Any
     encoder: Any  # io.encoding.TableEncoder
     inner: Any
 
     @property
+    def leaves_gaps(self) -> bool:
+        return not self.encoder.learnt  # what a level has of several numbers is all or nothing
+
+    @property
     def latent(self) -> frozenset[str]:
-        """Names of the columns of numbers that stand for levels: they are no whole numbers to round."""
-        return self.encoder.latent
+        return frozenset(self.encoder.latent)
 
     def back(self, out: Any) -> Any:
         return self.encoder.inverse_transform(out, self.frame)
@@ -313,7 +301,7 @@ class FrameSource(Source):
 
 
 def encoded_source(source: Any) -> EncodedSource | SavedSource | None:
-    """The table whose columns were encoded as numbers, if this source holds one."""
-    while source is not None and not isinstance(source, EncodedSource | SavedSource):
+    """The table whose categories or dates were encoded as numbers, if this source holds one."""
+    while source is not None and not (isinstance(source, EncodedSource | SavedSource) and source.encoder.learnt):
         source = getattr(source, "inner", None)
     return source

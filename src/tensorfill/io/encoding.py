@@ -195,6 +195,11 @@ class TableEncoder:
         return [c for c in self.columns if c.kind != "left"]
 
     @property
+    def learnt(self) -> bool:
+        """Are there categories or dates among the columns, or are they numbers?"""
+        return any(c.kind != "number" for c in self.used)
+
+    @property
     def latent(self) -> frozenset[str]:
         """Names of the columns of numbers that stand for levels."""
         return frozenset(name for c in self.columns if c.kind in ("levels", "codes") for name in c.names)

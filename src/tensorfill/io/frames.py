@@ -19,7 +19,7 @@ from tensorfill.data.exact import is_number
 from tensorfill.data.labels import with_positions
 from tensorfill.data.observations import DataWarning, Observations, check_dims, maker
 from tensorfill.data.sentinels import warn_of_sentinels
-from tensorfill.data.sources import CarriedSource, ConvertedSource, EncodedSource, FrameSource, LineSource, MatrixSource
+from tensorfill.data.sources import ConvertedSource, EncodedSource, FrameSource, LineSource, MatrixSource
 from tensorfill.data.stacklevel import find_stacklevel
 from tensorfill.io.encoding import PER_LEVEL, TableEncoder
 from tensorfill.io.formats.long import encode_labels
@@ -83,8 +83,8 @@ def _matrix(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -
     kept = data if not others else _label(data, others)
     made = frame_numbers(kept, mask, weights, dims)
     if others:
-        places = tuple(n for n in range(data.shape[1]) if n not in others)
-        made = replace(made, source=CarriedSource(data, places, made.source))
+        encoder = TableEncoder.fit(data, set(range(data.shape[1])) - set(others), set(others))
+        made = replace(made, source=EncodedSource(data, encoder, made.source))
     made = with_positions(made)
     return _in_order(made) if others and _row_labels(data, others) is not None else made
 
@@ -121,7 +121,7 @@ def _encode(data: Any, others: Sequence[int], dims: Sequence[str] | None) -> Obs
         return None
     left = {n for n in others if n == rows or _is_nested(data.iloc[:, n])}
     encoder = TableEncoder.fit(data, set(range(data.shape[1])) - set(others), left)
-    if all(c.kind in ("number", "left") for c in encoder.columns):
+    if not encoder.learnt:
         return None
     _tell_left(data, [c.place for c in encoder.columns if c.kind == "left"])
     frame = encoder.transform(data)

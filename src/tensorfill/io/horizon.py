@@ -13,7 +13,6 @@ from tensorfill.data.labels import axis_labels, plain_labels, with_positions
 from tensorfill.data.observations import DataWarning, Observations
 from tensorfill.data.sources import (
     ArraySource,
-    CarriedSource,
     ConvertedSource,
     EncodedSource,
     FrameSource,
@@ -137,21 +136,20 @@ def _rearrange_source(source: Any, mode: int, take: Array, labels: Any, dim: str
         codes[:, mode] = np.flatnonzero(take >= 0)[codes[:, mode]]
         every = (*source.labels[:mode], labels, *source.labels[mode + 1 :])
         return replace(source, labels=every, codes=codes)
-    if isinstance(source, CarriedSource | EncodedSource):
-        return _rearrange_carried(source, mode, take, labels, dim)
+    if isinstance(source, EncodedSource):
+        return _rearrange_table(source, mode, take, labels, dim)
     if isinstance(source, ConvertedSource | DatasetSource):
         return replace(source, inner=_rearrange_source(source.inner, mode, take, labels, dim))
     msg = f"horizon appends to arrays, xarray, pandas and polars; got {type(source).__name__}. Convert the data first."
     raise TypeError(msg)
 
 
-def _rearrange_carried(source: Any, mode: int, take: Array, labels: Any, dim: str) -> Any:
+def _rearrange_table(source: Any, mode: int, take: Array, labels: Any, dim: str) -> Any:
     """A table with columns that are no numbers: only that of the labels, which go on, can be continued."""
-    numbers = getattr(source, "places", range(source.frame.shape[1]))
-    beside = [n for n in range(source.frame.shape[1]) if n not in numbers]
+    beside = [c.place for c in source.encoder.columns if c.kind != "number"]
     labelled = [source.frame.columns[n] for n in beside] == [dim]
     if mode != 0 or not labelled:
-        names = [str(source.frame.columns[n]) for n in beside] or ["categories or dates"]
+        names = [str(source.frame.columns[n]) for n in beside]
         msg = f"horizon cannot continue the columns that are not numbers; got {', '.join(names)}. Make labels the "
         msg += f"index, frame.set_index({names[0]!r}), and leave other columns out."
         raise TypeError(msg)

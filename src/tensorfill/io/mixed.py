@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tensorfill.data.observations import DataWarning
+from tensorfill.data.sources import encoded_source
 from tensorfill.io.formats.base import FORMATS, Loaded
 from tensorfill.io.formats.cells import Notation, to_python, to_text
 from tensorfill.io.formats.opening import format_of, open_file
@@ -65,7 +66,7 @@ class MixedTable:
                 found = observe_pandas(table.frame, None, weights=None, dims=None)
         except Exception:  # whatever it is: the readers of numbers say it in their words
             return None
-        return table if getattr(found.source, "encoder", None) is not None and found.nnz < found.size else None
+        return table if encoded_source(found.source) is not None and found.nnz < found.size else None
 
     def texts(self, rows: int, columns: int) -> list[list[str | None]]:
         """The cells of the first rows and columns as text, None where one is missing."""

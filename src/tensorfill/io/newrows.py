@@ -10,14 +10,7 @@ import numpy as np
 
 from tensorfill.data.arrays import from_coo, from_dense
 from tensorfill.data.observations import Observations
-from tensorfill.data.sources import (
-    CarriedSource,
-    ConvertedSource,
-    EncodedSource,
-    FrameSource,
-    MatrixSource,
-    SavedSource,
-)
+from tensorfill.data.sources import ConvertedSource, EncodedSource, FrameSource, MatrixSource, SavedSource
 from tensorfill.io.frames import check_columns, frame_numbers, number_labels
 from tensorfill.io.polars_frames import arrow_back, arrow_frame, polars_back, polars_frame
 
@@ -44,16 +37,10 @@ def observe_rows(obs: Observations, new: Any, names: Sequence[str] = ()) -> Obse
         msg += f"{', '.join(map(str, new.columns))}. Add it, empty where nothing is known."
         raise ValueError(msg)
     frame = new[columns]
-    numbers = frame
     if isinstance(source, EncodedSource | SavedSource):
-        numbers = source.encoder.transform(frame)
-    elif isinstance(source, CarriedSource):
-        numbers = frame.iloc[:, list(source.places)]
-    made = frame_numbers(numbers, None, None, obs.dims)
-    if isinstance(source, EncodedSource | SavedSource):
+        made = frame_numbers(source.encoder.transform(frame), None, None, obs.dims)
         return replace(made, source=EncodedSource(frame, source.encoder, made.source))
-    if isinstance(source, CarriedSource):
-        return replace(made, source=replace(source, frame=frame, inner=made.source))
+    made = frame_numbers(frame, None, None, obs.dims)
     inner: Any = made.source
     return replace(made, source=MatrixSource(frame, inner.inner))
 
