@@ -70,28 +70,25 @@ def _by_levels(series: Any, mask: Any, weights: Any, dims: Any, *, frame: bool =
 
 
 def _matrix(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -> Observations:
-    """The columns of numbers as a matrix; those of text or dates are carried along, the first as labels."""
+    """The columns of numbers as a matrix, and categories, yes and no, and dates as far as they can be learnt; other
+    columns are carried along, the first as labels.
+    """
     others = [n for n in range(data.shape[1]) if _is_text(data.iloc[:, n])]
-    if others and mask is None and weights is None:
-        made = _encode(data, others, dims)
-        if made is not None:
-            return made
-    if len(others) == data.shape[1] and others:
+    if not others:
+        return with_positions(frame_numbers(data, mask, weights, dims))
+    rows = _row_labels(data, others)
+    encoder = _fit_encoder(data, others, rows, learn=mask is None and weights is None)
+    if not encoder.used:
         first = data.columns[0]
         msg = f"none of the columns holds numbers; the first, {first!r}, has {data.iloc[0, 0]!r}. {LONG}"
         raise TypeError(msg)
-    kept = data if not others else _label(data, others)
-    made = frame_numbers(kept, mask, weights, dims)
-    if others:
-        encoder = TableEncoder.fit(data, set(range(data.shape[1])) - set(others), set(others))
-        made = replace(made, source=EncodedSource(data, encoder, made.source))
-    made = with_positions(made)
-    return _in_order(made) if others and _row_labels(data, others) is not None else made
-
-
-def _in_order(made: Observations) -> Observations:
-    """The same with rows in the order of the table, as without the column of names that labels them."""
-    return replace(made, unordered=made.unordered - {made.dims[0]})
+    _tell_left(data, [c.place for c in encoder.columns if c.kind == "left"])
+    numbers = encoder.transform(data) if encoder.learnt else data.iloc[:, [c.place for c in encoder.used]]
+    numbers = numbers if rows is None else numbers.set_axis(data.iloc[:, rows], axis=0)
+    made = frame_numbers(numbers, mask, weights, dims)
+    made = with_positions(replace(made, source=EncodedSource(data, encoder, made.source)))
+    # rows are in the order of the table, as without the column of names that labels them
+    return made if rows is None else replace(made, unordered=made.unordered - {made.dims[0]})
 
 
 def frame_numbers(frame: Any, mask: Any, weights: Any, dims: Sequence[str] | None) -> Observations:
@@ -106,28 +103,19 @@ ISO = r"\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2})?)?"  # dates in text: in files th
 CODE = re.compile(r"\s*0\d+\s*")  # 007 is a name, and so is 7 beside it
 
 
-def _encode(data: Any, others: Sequence[int], dims: Sequence[str] | None) -> Observations | None:
-    """From a table with categories, yes and no, or dates that can be learnt; None where there are none, or where rows
-    are moments, and such columns are remarks beside series.
+def _fit_encoder(data: Any, others: Sequence[int], rows: int | None, *, learn: bool) -> TableEncoder:
+    """How the columns become numbers. Those at `others` are left alone unless they are to be learnt, and where rows are
+    moments: such columns are remarks beside series.
     """
-    if 1 < len(others) == data.shape[1] - 1 and not _repeats(data.iloc[:, others]):
+    if learn and 1 < len(others) == data.shape[1] - 1 and not _repeats(data.iloc[:, others]):
         one = next(str(c) for n, c in enumerate(data.columns) if n not in others)
         named = [str(data.columns[n]) for n in others]
         msg = f"a matrix has two columns of numbers or more; got one, {one!r}. If each row is one entry: "
         msg += f"complete(frame, dims={named}, value={one!r})."
         raise ValueError(msg)
-    rows = _row_labels(data, others)
-    if (rows is not None and data.iloc[:, rows].dtype.kind == "M") or type(data.index).__name__ == "DatetimeIndex":
-        return None
-    left = {n for n in others if n == rows or _is_nested(data.iloc[:, n])}
-    encoder = TableEncoder.fit(data, set(range(data.shape[1])) - set(others), left)
-    if not encoder.learnt:
-        return None
-    _tell_left(data, [c.place for c in encoder.columns if c.kind == "left"])
-    frame = encoder.transform(data)
-    made = frame_numbers(frame if rows is None else frame.set_axis(data.iloc[:, rows], axis=0), None, None, dims)
-    made = with_positions(replace(made, source=EncodedSource(data, encoder, made.source)))
-    return made if rows is None else _in_order(made)
+    dated = type(data.index).__name__ == "DatetimeIndex" or (rows is not None and data.iloc[:, rows].dtype.kind == "M")
+    left = {n for n in others if n == rows or _is_nested(data.iloc[:, n])} if learn and not dated else set(others)
+    return TableEncoder.fit(data, set(range(data.shape[1])) - set(others), left)
 
 
 def _repeats(texts: Any) -> bool:
@@ -165,14 +153,6 @@ def _is_nested(column: Any) -> bool:
     if column.dtype.kind != "O" or hasattr(column, "cat"):
         return False
     return any(isinstance(x, Collection) and not isinstance(x, str | bytes) for x in column)
-
-
-def _label(data: Any, others: Sequence[int]) -> Any:
-    """The columns of numbers, with the first of the other columns as row labels if its values are unique."""
-    _tell_left(data, others)
-    kept = data.iloc[:, [n for n in range(data.shape[1]) if n not in others]]
-    rows = _row_labels(data, others)
-    return kept if rows is None else kept.set_axis(data.iloc[:, rows], axis=0)
 
 
 def _row_labels(data: Any, others: Sequence[int]) -> int | None:
