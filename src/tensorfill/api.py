@@ -31,7 +31,7 @@ from tensorfill.data.unobserved import without_unseen
 from tensorfill.io.atomic import find_overwritten
 from tensorfill.io.data_warnings import warn_of_data
 from tensorfill.io.features import with_features
-from tensorfill.io.horizon import add_absent_steps, extend_data
+from tensorfill.io.horizon import add_absent_steps, add_steps
 from tensorfill.io.observe import observe
 from tensorfill.methods.base import METHODS, Method, OutOfTime, Run, Unsuited
 from tensorfill.methods.when import TimeOptions
@@ -188,7 +188,7 @@ def _read_data(
     """
     _check_overwriting(run, {"the input": data, "the mask": mask})
     if mask is None and absent is None and not isinstance(data, Observations):
-        draw = Draw.asked(run.seed, held_out)
+        draw = Draw(run.seed, held_out)
         progress = getattr(run.callback, "reading", None)  # progress bars have this method
         found = open_data(data, dims=dims, value=value, weights=weights, draw=draw, tell=progress)
         if found is not None:
@@ -206,8 +206,8 @@ def _complete_in_memory(
     """Extend the data by the horizon, fold the time axis, fit, and bring the answer back to the form of the data."""
     modes = when.modes(given)
     given = given if when.fill_unseen or when.horizon else without_unseen(given)
-    given = given if when.horizon is None else add_absent_steps(given, modes[0])[0]
-    data = given if when.horizon is None else extend_data(given, modes[0], when.horizon)
+    given = given if when.horizon is None else add_absent_steps(given, modes[0])
+    data = given if when.horizon is None else add_steps(given, modes[0], when.horizon)
     folding = None if when.fold is None else fold_of(data, when.fold)
     if when.fold is None and not recipe.fills_one_series and (folding := fold_of_line(data)) is not None:
         modes = (folding.mode,)  # of a single series, folded by its period, the one mode is time

@@ -8,7 +8,7 @@ from tensorfill.cli.main import main
 from tensorfill.data.dates import parse_dates
 from tensorfill.data.fold import fold_of
 from tensorfill.io.files import read
-from tensorfill.io.horizon import extend_file
+from tensorfill.io.horizon import add_steps
 
 RNG = np.random.default_rng(8)
 HOURS = np.arange("2024-03-01T05", "2024-03-09T17", dtype="M8[h]")  # neither day is whole
@@ -82,7 +82,7 @@ def test_dates_after_the_last_are_written_as_those_before(name, tmp_path):
     """Of `Feb 3, 2024` a forecast went on with `2024-02-05400:00:00.000000`."""
     labels, expected = GO_ON[name]
     (tmp_path / "a.csv").write_text("when;v\n" + "".join(f"{label};{k}.5\n" for k, label in enumerate(labels)))
-    longer = extend_file(read(tmp_path / "a.csv"), 0, 2)
+    longer = add_steps(read(tmp_path / "a.csv"), 0, 2)
     assert longer.labels["when"] == [*labels, *expected]
 
 

@@ -142,8 +142,7 @@ def test_files_that_cannot_be_read_in_pieces(tmp_path):
     assert "the folder holds no .parquet file" in refused(files_of, tmp_path / "in")
     frame.to_parquet(tmp_path / "in" / "1.parquet")
     assert files_of(tmp_path / "in") == [str(tmp_path / "in" / "1.parquet")]
-    assert rows_of(files_of(tmp_path / "in")) == 2
-    assert rows_of(["a.csv"]) is None
+    assert [rows_of(file) for file in files_of(tmp_path / "in")] == [2]
     (tmp_path / "a.txt").write_text("")
     assert "must end in one of .parquet" in refused(files_of, str(tmp_path / "a.txt"))
     assert "needs to know its columns" in refused(list, pieces_of(str(tmp_path / "in" / "1.parquet"), None))

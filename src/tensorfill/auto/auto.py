@@ -54,7 +54,7 @@ class Auto(AutoSettings):
     def fit(self, obs: Observations, run: Run) -> Completion:
         resolved = self.resolve(obs)
         if self._needs_blocks(obs):
-            done = resolved.fit_blocks(in_memory(obs, Draw.asked(run.seed, self.held_out)), run)
+            done = resolved.fit_blocks(in_memory(obs, Draw(run.seed, self.held_out)), run)
         else:
             weighted = relative_weights(obs)
             done = resolved._fit(weighted, compute_facts(weighted), run)

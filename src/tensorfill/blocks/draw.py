@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,27 +25,18 @@ class Draw:
     """Shares of the observations to set aside (`held`) and to keep as a sample (`sample`), by a seed."""
 
     seed: int = 0
-    held: float = SHARE
+    held: float | None = None  # the usual SHARE
     sample: float = 1.0
-
-    @staticmethod
-    def asked(seed: int, held_out: float | None) -> Draw:
-        """With the share to set aside that was given, or the usual one."""
-        return Draw(seed) if held_out is None else Draw(seed, held_out)
-
-    def fitted(self, count: int) -> Draw:
-        """With shares that give no more than MOST of `count` observations."""
-        most = MOST / max(count, 1)
-        return replace(self, held=min(self.held, most), sample=min(self.sample, most))
 
 
 class Tally:
-    """Statistics of all observations, gathered in one pass, part by part: counts per slice, a digest, and which are
-    held out or kept as a sample.
+    """Statistics of all `count` observations, gathered in one pass, part by part: counts per slice, a digest, and which
+    are held out or kept as a sample.
     """
 
-    def __init__(self, shape: Sequence[int], draw: Draw) -> None:
-        self.shape, self.draw = tuple(shape), draw
+    def __init__(self, shape: Sequence[int], draw: Draw, count: int) -> None:
+        self.shape, self.seed, most = tuple(shape), draw.seed, MOST / max(count, 1)
+        self.below = [_threshold(min(x, most)) for x in (SHARE if draw.held is None else draw.held, draw.sample)]
         self.counts = [np.zeros(n, dtype=np.int64) for n in self.shape]
         self.whole, self.sum = 0, 0
         self.held: list[Rows] = []
@@ -54,8 +45,8 @@ class Tally:
     def take(self, rows: Rows) -> NDArray[np.bool_]:
         """Look at some observations; which of them belong into blocks, (n,)."""
         indices, values, weights = rows
-        aside = hash_indices(indices, 2 * self.draw.seed + 1) < _threshold(self.draw.held)
-        sample = ~aside & (hash_indices(indices, 2 * self.draw.seed + 2) < _threshold(self.draw.sample))
+        aside, sample = (hash_indices(indices, 2 * self.seed + 1 + k) < self.below[k] for k in (0, 1))
+        sample &= ~aside
         for chosen, into in ((aside, self.held), (sample, self.kept)):
             if chosen.any():
                 into.append(rows.take(chosen))

@@ -60,7 +60,7 @@ class Filled:
     ) -> DiskPartitions:
         """Blocks on disk of all rows but those set aside; with the workers of a Dask cluster, if one is given."""
         store = self.store
-        tally = Tally(self.shape, draw.fitted(store.rows))
+        tally = Tally(self.shape, draw, store.rows)
         dtype = np.float32 if store.exact else np.float64
         with store.removed_on_failure():
             for k, rows in enumerate(self.chunks()):
@@ -104,7 +104,7 @@ def fill(
         names = tuple(dims) if dims else tuple(f"mode{n}" for n in range(store.ndim))
         lengths = tuple(int(n) for n in (largest + 1 if shape is None else shape))
         if shape is None:  # taken from the largest indices, of which one may be wrong
-            ask_lengths(lengths)
+            ask(ROW * sum(lengths), f"a tensor of {' x '.join(f'{n:,}' for n in lengths)}")
         known = [None if numbering is None else numbering.finish() for numbering in numberings]
     labels = {name: found[0] for name, found in zip(names, known, strict=False) if found is not None}
     ranks = tuple(None if found is None else found[1] for found in known)
@@ -131,7 +131,11 @@ def _store_pieces(store: Store, pieces: Iterable[Piece], tell: Tell | None) -> t
         for n, ((labels, which), numbering) in enumerate(zip(piece.axes, numberings, strict=True)):
             codes = which if labels is None or numbering is None else numbering.codes(labels, which)
             largest[n] = codes.max(initial=largest[n])
-            check_length(int(largest[n]) + 1)
+            if largest[n] >= LONGEST:
+                msg = (
+                    f"a mode may be up to {LONGEST:,} long; got an index of {largest[n]:,}. Number its entries from 0."
+                )
+                raise ValueError(msg)
             where[:, n] = codes
         store.append("raw", Rows(where, piece.values.astype(np.float64, copy=False), piece.weights))
         with np.errstate(over="ignore"):
@@ -143,18 +147,6 @@ def _store_pieces(store: Store, pieces: Iterable[Piece], tell: Tell | None) -> t
         msg = "the data hold no observed value: no row, or everything is missing."
         raise ValueError(msg)
     return numberings, largest
-
-
-def check_length(length: int) -> None:
-    """Raise ValueError for a mode that is longer than coordinates can be."""
-    if length > LONGEST:
-        msg = f"a mode may be up to {LONGEST:,} long; got an index of {length - 1:,}. Number its entries from 0."
-        raise ValueError(msg)
-
-
-def ask_lengths(lengths: Sequence[int]) -> None:
-    """Refuse modes so long that what is kept for each slice takes too much memory."""
-    ask(ROW * sum(lengths), f"a tensor of {' x '.join(f'{n:,}' for n in lengths)}")
 
 
 def check_piece(piece: Piece, before: int) -> None:

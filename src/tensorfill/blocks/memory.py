@@ -44,7 +44,7 @@ def blocks_memory(obs: Observations) -> float:
 
 def in_memory(obs: Observations, draw: Draw, *, size_of_block: int = BLOCK) -> MemoryPartitions:
     """Observations as blocks in memory, those that `draw` sets aside left out."""
-    tally = Tally(obs.shape, draw.fitted(obs.nnz))
+    tally = Tally(obs.shape, draw, obs.nnz)
     keep = tally.take(Rows(obs.indices, obs.values, obs.weights))
     kept = replace(obs, source=None) if keep.all() else replace(obs, source=None).subset(keep)
     sample, held, digest = tally.finish(obs.dims, {}, obs.positions)

@@ -83,18 +83,14 @@ def open_data(
 
 def _from_files(data: Any, columns: Columns | None, how: _Reading) -> Observations | Partitions | None:
     """Files that can be read in pieces; None for others, such as a picture or a matrix in one table."""
-    if columns is None and (not in_pieces(data) or (isinstance(data, str | Path) and _is_matrix(data))):
+    matrix = isinstance(data, str | Path) and os.path.isfile(data) and is_table(os.fspath(data))
+    if columns is None and (matrix or not in_pieces(data)):
         return None
     files = files_of(data)
     if columns is None and any(is_table(f) for f in files):
         msg = f'the columns of {files[0]} must be named: complete(..., dims=["user", "item"], value="stars").'
         raise ValueError(msg)
     return _make_observations(_file_pieces(files, columns), columns, how)
-
-
-def _is_matrix(path: str | Path) -> bool:
-    """Is it one file with a table of which no columns are named?"""
-    return os.path.isfile(path) and is_table(os.fspath(path))
 
 
 def _from_dask_table(table: Any, columns: Columns | None, how: _Reading) -> Observations | Partitions:
@@ -136,19 +132,15 @@ def _make_observations(
         filled = fill(pieces, how.dims, shape=shape, tell=how.tell)
         filled.labels.update(labels or {})
         if filled.store.rows <= how.large:
-            return load_rows(filled, columns)
+            try:
+                return _load_rows(filled, columns)
+            finally:
+                filled.store.remove()
         return filled.partitions(how.draw, tell=how.tell, client=client)
 
 
-def load_rows(filled: Filled, columns: Columns | None) -> Observations:
-    """All rows of a store in memory, with a source that gives a table back where one came."""
-    try:
-        return _load_rows(filled, columns)
-    finally:
-        filled.store.remove()
-
-
 def _load_rows(filled: Filled, columns: Columns | None) -> Observations:
+    """All rows of a store in memory, with a source that gives a table back where one came."""
     where, values, weights = rows = join(list(filled.chunks()))
     refuse_repeats(rows.sort(0).indices, filled.dims, filled.labels)
     if filled.store.exact:

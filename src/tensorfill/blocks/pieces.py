@@ -55,15 +55,10 @@ class Columns:
         return [*self.dims, self.value, *([self.weight] if self.weight else [])]
 
 
-def rows_of(files: Sequence[str]) -> int | None:
-    """How many rows the files have in all, where that can be told without reading them."""
-    total = 0
-    for file in files:
-        if not file.lower().endswith((".parquet", ".pq")):
-            return None
-        with file_errors(file, "read"):
-            total += parquet_file(file).metadata.num_rows
-    return total
+def rows_of(file: str) -> int:
+    """How many rows a Parquet file has."""
+    with file_errors(file, "read"):
+        return int(parquet_file(file).metadata.num_rows)
 
 
 def pieces_of(file: str, columns: Columns | None) -> Iterator[Piece]:

@@ -13,13 +13,14 @@ import numpy as np
 
 from tensorfill.blocks.cluster import ClusterError
 from tensorfill.blocks.paths import files_of, in_pieces, is_table
-from tensorfill.blocks.pieces import check_columns, rows_of
+from tensorfill.blocks.pieces import rows_of
 from tensorfill.cli.checks import prior_of
 from tensorfill.cli.outputs import check_output_path, check_side_outputs, show_outcome
 from tensorfill.data.labels import axis_labels
 from tensorfill.data.memory import most_in_memory
 from tensorfill.data.observations import DENSE_LIMIT, DataWarning
 from tensorfill.io.checkpoint import CheckpointWarning
+from tensorfill.io.formats.long import check_columns
 from tensorfill.io.formats.output import file_errors, replace_path
 from tensorfill.io.optional import attempt_import
 from tensorfill.result.completion import Completion
@@ -60,8 +61,9 @@ def is_large(job: Job) -> bool:
         return True
     if not os.path.exists(source) or (is_table(source) and job.value is None):
         return False
-    rows = rows_of([source]) if source.lower().endswith((".parquet", ".pq")) else None
-    return rows > most_in_memory() if rows is not None else os.path.getsize(source) > TEXT
+    if source.lower().endswith((".parquet", ".pq")):
+        return rows_of(source) > most_in_memory()
+    return os.path.getsize(source) > TEXT
 
 
 def run(job: Job, settings: dict[str, Any]) -> int:

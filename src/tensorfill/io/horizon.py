@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,54 +27,49 @@ from tensorfill.io.formats.tables import with_slices
 from tensorfill.typing import Array
 
 PLAIN = "npy"
+Data = TypeVar("Data", Observations, Loaded)  # observations, or the file that they are read from
 
 
-def extend_data(obs: Observations, mode: int, count: int) -> Observations:
-    """The same observations of a tensor with `count` more slices along `mode`, after the last."""
-    labels = axis_labels(obs).get(obs.dims[mode])
-    if labels is not None:
-        index = _index(labels)
-        labels = index.append(next_labels(index, count, obs.dims[mode]))
-    return _rearrange(obs, mode, np.append(np.arange(obs.shape[mode]), np.full(count, -1)), labels)
-
-
-def extend_file(loaded: Loaded, mode: int, count: int) -> Loaded:
-    """The same for what was read from a file: labels are continued. What else the file held (metadata of its format,
-    but for tables of text) is dropped, because it does not describe the new slices.
+def add_steps(data: Data, mode: int, count: int) -> Data:
+    """The same data with `count` more slices along `mode`, after the last: labels are continued. What else a file held
+    (metadata of its format, but for tables of text) is dropped, because it does not describe the new slices.
     """
-    labels = _labels_in_file(loaded, mode)
+    labels = _labels(data, mode)
     if labels is not None:
-        labels = [*labels, *next_labels(_index(labels), count, loaded.dims[mode])]  # type: ignore[index]
-    return _rearrange_file(loaded, mode, np.append(np.arange(loaded.shape[mode]), np.full(count, -1)), labels)
+        dims = data.dims or ()
+        labels = labels.append(next_labels(labels, count, dims[mode]))
+    return _rearrange(data, mode, np.append(np.arange(data.shape[mode]), np.full(count, -1)), labels)
 
 
-def add_absent_steps(obs: Observations, mode: int, loaded: Loaded | None = None) -> tuple[Observations, Any]:
-    """The same with an empty slice for each step of time that has no label: 5 o'clock between 4 and 6 o'clock.
-
-    loaded : the file that the observations were read from, which gets the same steps, or None
-    """
-    dim = obs.dims[mode]
-    labels = axis_labels(obs).get(dim) if loaded is None else _labels_in_file(loaded, mode)
-    found = None if labels is None else _steps_of_labels(_index(labels))
-    if found is None:
-        return obs, loaded
+def add_absent_steps(data: Data, mode: int) -> Data:
+    """The same with an empty slice for each step of time that has no label: 5 o'clock between 4 and 6 o'clock."""
+    labels = _labels(data, mode)
+    found = None if labels is None else _steps_of_labels(labels)
+    if found is None or data.dims is None:
+        return data
     full, take = found
     absent = full[take < 0]
     more = "" if len(absent) == 1 else f" and {len(absent) - 1:,} more"
-    told = f"{dim}: the step {absent[0]!s}{more} had no row; empty ones were added, and are filled."
+    told = f"{data.dims[mode]}: the step {absent[0]!s}{more} had no row; empty ones were added, and are filled."
     warnings.warn(told, DataWarning, stacklevel=find_stacklevel())
-    if loaded is None:
-        return _rearrange(obs, mode, take, full), None
-    loaded = _rearrange_file(loaded, mode, take, list(full))
-    return with_positions(_rearrange(obs, mode, take, None), loaded.labels or {}), loaded
+    return _rearrange(data, mode, take, full)
 
 
-def _labels_in_file(loaded: Loaded, mode: int) -> list[Any] | None:
-    return None if loaded.dims is None else (loaded.labels or {}).get(loaded.dims[mode])
+def _labels(data: Observations | Loaded, mode: int) -> Any:
+    """The labels along a mode as an index of pandas; None where there are none."""
+    known = axis_labels(data) if isinstance(data, Observations) else data.labels or {}
+    labels = None if data.dims is None else known.get(data.dims[mode])
+    return None if labels is None else _index(labels)
 
 
-def _rearrange(obs: Observations, mode: int, take: Array, labels: Any) -> Observations:
-    """The same observations with other slices along `mode`: `take` (k,) names the old one of each, -1: new."""
+def _rearrange(data: Data, mode: int, take: Array, labels: Any) -> Data:
+    """The same data with other slices along `mode`: `take` (k,) names the old one of each, -1: new."""
+    if isinstance(data, Loaded):
+        return _rearrange_file(data, mode, take, None if labels is None else list(labels))
+    return _rearrange_observations(data, mode, take, labels)
+
+
+def _rearrange_observations(obs: Observations, mode: int, take: Array, labels: Any) -> Observations:
     shape = tuple(len(take) if k == mode else n for k, n in enumerate(obs.shape))
     indices = obs.indices.copy()
     indices[:, mode] = np.flatnonzero(take >= 0)[indices[:, mode]]

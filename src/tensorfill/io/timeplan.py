@@ -10,7 +10,7 @@ from tensorfill.data.fold import fold_of
 from tensorfill.data.observations import Observations
 from tensorfill.data.timeaxis import check_steps, time_modes
 from tensorfill.io.formats.base import Loaded
-from tensorfill.io.horizon import add_absent_steps, extend_data, extend_file
+from tensorfill.io.horizon import add_absent_steps, add_steps
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,10 @@ def plan_time(
         loaded = loaded.floating(loaded.dtype if loaded.dtype.kind == "f" else obs.values.dtype)
     if horizon is not None:
         mode = settings["time"][0]
-        given, loaded = add_absent_steps(obs, mode, loaded)
-        loaded, obs = extend_file(loaded, mode, horizon), extend_data(given, mode, horizon)
+        whole = add_absent_steps(loaded, mode)
+        given = obs if whole is loaded else whole.observations()
+        loaded = add_steps(whole, mode, horizon)
+        obs = loaded.observations()
     if fold is not None:
         settings["fold"] = fold_of(obs, parse_fold(fold) if isinstance(fold, str) else fold, loaded.labels or {})
     return TimePlan(given, obs, loaded, settings)
