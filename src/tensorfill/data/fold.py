@@ -27,7 +27,8 @@ LENGTH = {
     "hour": 3600.0,
     "minute": 60.0,
 }
-CODE = {"year": "Y", "month": "M", "day": "D", "hour": "h", "minute": "m"}  # NumPy's
+CODE = {"year": "Y", "month": "M", "week": "W", "day": "D", "hour": "h", "minute": "m"}  # NumPy's
+SINCE = {"week": np.timedelta64(3, "D")}  # weeks begin on Mondays, NumPy's on Thursdays as 1970 did
 FINEST = 60  # steps in the last unit: minutes of an hour
 EXAMPLE = '{"time": ("day", "hour")}'
 
@@ -142,13 +143,9 @@ def _step(at: Array) -> float:
 
 def _number(at: Array, unit: str) -> Array:
     """How many such units lie before each moment, since some fixed one."""
-    if unit == "week":
-        return (at.astype("M8[D]").astype(np.int64) + 3) // 7  # 1970 began on a Thursday
-    return at.astype(f"M8[{CODE[unit]}]").astype(np.int64)
+    return (at + SINCE.get(unit, np.timedelta64(0, "D"))).astype(f"M8[{CODE[unit]}]").astype(np.int64)
 
 
 def _start(at: Array, unit: str) -> Array:
     """When the unit that each moment lies in began."""
-    if unit == "week":
-        return (_number(at, unit) * 7 - 3).astype("M8[D]").astype("M8[us]")
-    return at.astype(f"M8[{CODE[unit]}]").astype("M8[us]")
+    return _number(at, unit).astype(f"M8[{CODE[unit]}]").astype("M8[us]") - SINCE.get(unit, np.timedelta64(0, "D"))

@@ -181,10 +181,16 @@ def fill_long(indices: Array, values: Array, like: Loaded, kind: str) -> Any:
     row = match_rows(codes, indices, like.shape)
     labels: dict[int, Array] = {}
     for n, place in enumerate(like.extra["places"]):  # a new row has the labels as they were first written
-        first = np.unique(codes[:, n], return_index=True)[1]
+        first = np.full(like.shape[n], -1)
+        known, at_row = np.unique(codes[:, n], return_index=True)
+        first[known] = at_row
         labels[place] = np.where(row >= 0, row, first[indices[:, n]])
+    sheet = like.extra["sheet"].take(row, labels)
+    for n, place in enumerate(like.extra["places"]):  # steps to forecast are in no row
+        if (new := labels[place] < 0).any():
+            sheet.columns[place][new] = np.array(dim_labels(like)[n], dtype=object)[indices[new, n]]
     same = (row >= 0) & (like.extra["numbers"][row] == values)
-    return like.extra["sheet"].take(row, labels).fill(kind, {at: (values, same)}, like)
+    return sheet.fill(kind, {at: (values, same)}, like)
 
 
 # --- wide form ----------------------------------------------------------------------------------------------------
@@ -320,18 +326,7 @@ def with_slices(loaded: Loaded, mode: int, take: Array, labels: Sequence[str] | 
         columns[place] = np.array(labels, dtype=object)
         numbers = np.where((take >= 0)[:, None], own["numbers"][take], np.nan)
         return {**own, "sheet": replace(sheet, columns=columns), "numbers": numbers}
-    # a new slice of a long table has one row in the sheet, from which others have their labels
-    new = np.flatnonzero(take < 0)
     codes = own["codes"].copy()
     codes[:, mode] = np.flatnonzero(take >= 0)[codes[:, mode]]
-    more = np.zeros((len(new), codes.shape[1]), dtype=codes.dtype)
-    more[:, mode] = new
-    sheet = sheet.take(np.append(np.arange(len(codes)), np.full(len(new), -1)), {})
-    columns = [*sheet.columns]
-    for n, place in enumerate(own["places"]):
-        marks = labels if n == mode else dim_labels(loaded)[n]
-        columns[place] = np.append(columns[place][: len(codes)], np.array([marks[k] for k in more[:, n]], dtype=object))
     first = [*own["first"][:mode], np.arange(len(take)), *own["first"][mode + 1 :]]
-    numbers = np.append(own["numbers"], np.full(len(new), np.nan))
-    changed = {"sheet": replace(sheet, columns=columns), "codes": np.concatenate([codes, more])}
-    return {**own, **changed, "first": first, "numbers": numbers}
+    return {**own, "codes": codes, "first": first}
