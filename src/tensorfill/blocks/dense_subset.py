@@ -45,7 +45,7 @@ def densest_rows(counts: Sequence[Array], meet: Callable[[list[Array]], int], si
     Modes are cut to one length, as far as they are longer; those that are not keep all of their rows, in order.
     """
     shape, order = [len(count) for count in counts], [np.argsort(-count, kind="stable") for count in counts]
-    length = _length(shape, int(counts[0].sum()), size)
+    length = _row_limit(shape, int(counts[0].sum()), size)
     for _ in range(TRIES):
         rows = [np.sort(o[: max(2, min(length, n))]) for o, n in zip(order, shape, strict=True)]
         numbers = [np.full(n, -1, dtype=np.int32) for n in shape]
@@ -71,7 +71,7 @@ def facts_in_blocks(parts: Partitions, small: Observations) -> Facts:
     return replace(facts, shape=parts.shape, observed=parts.nnz, modes=tuple(modes), gaps={}, in_blocks=True)
 
 
-def _length(shape: Sequence[int], nnz: int, size: int) -> int:
+def _row_limit(shape: Sequence[int], nnz: int, size: int) -> int:
     """The one length that leaves `size` observations if they were spread evenly."""
     low, high = 2, max(shape)
     while low < high:

@@ -129,21 +129,21 @@ def _refine_lag(correlation: Array, lag: int) -> int:
     moves a wide peak by a step (23 for 24), or makes twice the period stand out. Of a fraction it is the multiples that
     are none of the lag that tell: halves of a year may be alike, and years more so.
     """
-    lag = _beside(correlation, lag)
+    lag = _best_lag_near(correlation, lag)
     for parts in range(lag // SHORTEST_PERIOD, 1, -1):
-        shorter = _beside(correlation, round(lag / parts))
-        if LIKELIER * _comb(correlation, shorter, lag) >= _comb(correlation, lag):
+        shorter = _best_lag_near(correlation, round(lag / parts))
+        if LIKELIER * _mean_at_multiples(correlation, shorter, lag) >= _mean_at_multiples(correlation, lag):
             return shorter
     return lag
 
 
-def _beside(correlation: Array, lag: int) -> int:
+def _best_lag_near(correlation: Array, lag: int) -> int:
     """The lag within NEAR steps of this one whose multiples have the highest mean autocorrelation."""
     near = [k for k in range(lag - NEAR, lag + NEAR + 1) if k >= SHORTEST_PERIOD]
-    return max(near, key=lambda k: (_comb(correlation, k), k == lag))
+    return max(near, key=lambda k: (_mean_at_multiples(correlation, k), k == lag))
 
 
-def _comb(correlation: Array, lag: int, longer: int = 0) -> float:
+def _mean_at_multiples(correlation: Array, lag: int, longer: int = 0) -> float:
     """The mean over multiples of a lag, as far as there are pairs enough, but for those that are multiples of a longer
     one, too.
     """
@@ -172,7 +172,7 @@ def _best_fibres(obs: Observations, mode: int) -> tuple[Array, Array]:
     return np.where(M, obs.values[at], 0).astype(np.float64), M
 
 
-def _steps(X: Array, M: Array) -> tuple[Array, Array]:
+def _neighbour_differences(X: Array, M: Array) -> tuple[Array, Array]:
     """(differences of neighbours in each column, which of them are known), (I_n - 1, fibres) each.
 
     Across a short gap each step has its share of the difference. Of a series of which half is missing only a quarter
@@ -190,7 +190,7 @@ def _steps(X: Array, M: Array) -> tuple[Array, Array]:
 
 def _autocorrelation(X: Array, M: Array) -> Array:
     """Of the differences of neighbours in each column, standardised, long gaps left out: (lags,)."""
-    D, both = _steps(X, M)
+    D, both = _neighbour_differences(X, M)
     level = (D * both).sum(axis=0) / np.maximum(both.sum(axis=0), 1.0)
     D = (D - level) * both
     size = np.sqrt((D**2).sum(axis=0) / np.maximum(both.sum(axis=0), 1.0))

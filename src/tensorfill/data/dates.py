@@ -20,7 +20,7 @@ MONTHS = "January February March April May June July August September October No
 WORD = re.compile(r"([^\W\d_]{3,9})(\.?)")
 ZONE = re.compile(r"(?<=:\d\d)(\.\d+)?\s*(?:Z|UTC|([+-]\d\d):?(\d\d))$")
 QUARTER = re.compile(r"(\d{4})[ -]?Q([1-4])|Q([1-4])[ /-](\d{4})")
-# what `_plain` makes of labels, as `datetime.strptime` has it; a month that has a name is month2
+# what `_normalise` makes of labels, as `datetime.strptime` has it; a month that has a name is month2
 DATES = (
     *(f"%Y{s}%m{s}%d" for s in "-/."),
     *(f"%Y{s}%m" for s in "-/."),
@@ -39,11 +39,11 @@ def parse_dates(labels: Sequence[str]) -> Moments | None:
 
     They are what the clock there shows, but in UTC where it was changed in between, by daylight saving.
     """
-    found = _read(labels)
-    return None if found is None else found[1] - _ahead(labels)
+    found = _parse(labels)
+    return None if found is None else found[1] - _utc_offsets(labels)
 
 
-def _ahead(labels: Sequence[str]) -> NDArray[np.timedelta64]:
+def _utc_offsets(labels: Sequence[str]) -> NDArray[np.timedelta64]:
     """By how much the clock of each label is ahead of UTC, (k,), where they differ in that; else 0."""
     found = [ZONE.search(label.strip()) for label in labels]
     ends = [(match[2], match[3]) if match else (None, None) for match in found]
@@ -51,26 +51,26 @@ def _ahead(labels: Sequence[str]) -> NDArray[np.timedelta64]:
     return np.array(minutes if len(set(minutes)) > 1 else [0] * len(minutes), dtype="m8[m]")
 
 
-def _read(labels: Sequence[str]) -> tuple[str, Moments] | None:
+def _parse(labels: Sequence[str]) -> tuple[str, Moments] | None:
     """(the format of the labels, without zone and with months by their numbers, the moments)."""
     if not labels or not any(character.isdigit() for character in labels[0]):
         return None
-    text = [_plain(label) for label in labels]
-    form = next((form for form in FORMATS if _all([text[0]], form) is not None), None)
+    text = [_normalise(label) for label in labels]
+    form = next((form for form in FORMATS if _parse_all([text[0]], form) is not None), None)
     if form is not None:
-        read = _all(text, form)
+        read = _parse_all(text, form)
         return None if read is None else (form, read)
     for day_first in DAY_FIRST:
         month_first = day_first.replace("%d", "#").replace("%m", "%d").replace("#", "%m")
-        one, two = _all(text, day_first), _all(text, month_first)
-        if one is not None and (two is None or "." in day_first[:3] or (one == two).all() or _steadier(one, two)):
+        one, two = _parse_all(text, day_first), _parse_all(text, month_first)
+        if one is not None and (two is None or "." in day_first[:3] or (one == two).all() or _is_steadier(one, two)):
             return day_first, one
-        if two is not None and (one is None or _steadier(two, one)):
+        if two is not None and (one is None or _is_steadier(two, one)):
             return month_first, two
     return None
 
 
-def _plain(label: str) -> str:
+def _normalise(label: str) -> str:
     """A label without its zone, in the words that `FORMATS` knows."""
     text = ZONE.sub(r"\1", label.strip())
     if found := QUARTER.fullmatch(text):
@@ -87,7 +87,7 @@ def _month(word: str) -> str:
     return f"month{found[0]}" if found else ""
 
 
-def _all(text: Sequence[str], form: str) -> Moments | None:
+def _parse_all(text: Sequence[str], form: str) -> Moments | None:
     """The moments of all texts, or None if one is not of that form, or the 30th of February."""
     try:
         return np.array([datetime.strptime(label, form) for label in text], dtype="M8[us]")
@@ -95,7 +95,7 @@ def _all(text: Sequence[str], form: str) -> Moments | None:
         return None
 
 
-def _steadier(one: Moments, two: Moments) -> bool:
+def _is_steadier(one: Moments, two: Moments) -> bool:
     """Does the first of two readings (k,) rise where the other does not, or by fewer different steps?"""
     scores = []
     for reading in (one, two):
@@ -112,7 +112,7 @@ def _steadier(one: Moments, two: Moments) -> bool:
 
 def format_like(labels: Sequence[str], new: Moments) -> list[str] | None:
     """Moments written as the last of these labels is; None if `parse_dates` cannot read them."""
-    found = _read(labels)
+    found = _parse(labels)
     if found is None:
         return None
     form, last = found[0], labels[-1].strip()
@@ -124,7 +124,7 @@ def format_like(labels: Sequence[str], new: Moments) -> list[str] | None:
     padded, short = (any(re.search(number, x) for x in labels) for number in (r"(?<!\d)0\d", r"(?<!\d)\d(?!\d)"))
     short |= name is not None and not padded  # Mar 1, not Mar 01
     out = []
-    for moment in (new.astype("M8[us]") + _ahead(labels)[-1]).tolist():
+    for moment in (new.astype("M8[us]") + _utc_offsets(labels)[-1]).tolist():
         text = moment.strftime(form)
         if "quarter" in form:
             quarter = (moment.month + 2) // 3

@@ -35,10 +35,10 @@ def clustering(obs: Observations) -> list[float]:
     whole = slice_modes(obs.shape)
     seen = [obs.seen(n) if n in whole else np.ones(length, dtype=bool) for n, length in enumerate(obs.shape)]
     missing = obs.gaps
-    return _together(missing if all(s.all() for s in seen) else missing[np.ix_(*seen)])
+    return _clustering(missing if all(s.all() for s in seen) else missing[np.ix_(*seen)])
 
 
-def _together(missing: NDArray[np.bool_]) -> list[float]:
+def _clustering(missing: NDArray[np.bool_]) -> list[float]:
     """`clustering`, given where entries are missing."""
     share = missing.mean()
     out = []
@@ -78,7 +78,7 @@ def depth(obs: Observations) -> float:
     side = np.arange(-int(deepest), int(deepest) + 1)
     closer = np.count_nonzero(np.hypot(*np.meshgrid(side, side)) < deepest)  # pixels, all of them missing
     by_chance = missing.size * share**closer
-    return deepest if by_chance < BY_CHANCE or max(_together(missing)) > CLUSTERED else 0.0
+    return deepest if by_chance < BY_CHANCE or max(_clustering(missing)) > CLUSTERED else 0.0
 
 
 # --- kinds of gaps ------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def split_like_gaps(obs: Observations, share: float, rng: np.random.Generator) -
     training = _around_moved_gaps(obs, rest, share, rng) if has_clustered_gaps(obs) else None
     if training is None:
         out = ~np.isin(rest.flat, rest.split(share, rng)[0].flat)
-        training = rest.subset(~_but_one(rest, out, rng))
+        training = rest.subset(~_keep_one_per_slice(rest, out, rng))
         if training.nnz == obs.nnz:  # each entry is the only one of a slice
             training = rest.subset(~out)
     return training, obs.subset(~np.isin(obs.flat, training.flat))
@@ -53,11 +53,11 @@ def gap_numbers(obs: Observations, training: Observations, validation: Observati
     """
     if obs.size > DENSE_LIMIT or not has_clustered_gaps(obs):
         return np.arange(validation.nnz)
-    number = _label_gaps(~training.mask, _free(obs)).reshape(-1)[validation.flat]
+    number = _label_gaps(~training.mask, _modes_without_extent(obs)).reshape(-1)[validation.flat]
     return np.asarray(np.unique(number, return_inverse=True)[1])
 
 
-def _free(obs: Observations) -> list[int]:
+def _modes_without_extent(obs: Observations) -> list[int]:
     """The modes along which gaps do not extend."""
     return [n for n, c in enumerate(clustering(obs)) if c <= CLUSTERED or obs.shape[n] == 1]
 
@@ -69,7 +69,7 @@ def _around_moved_gaps(
     Ways that empty no slice come first; if there is none, as with few series, one entry of each such slice stays. Of
     blots, the way whose entries are as deep inside them as those missing: most of a moved blot may be missing already.
     """
-    missing, free = find_scattered_gaps(obs), _free(obs)
+    missing, free = find_scattered_gaps(obs), _modes_without_extent(obs)
     wanted, best, least = 0.0 if free else _depth(~obs.mask, missing), None, (True, np.inf)
     for _ in range(TRIES):
         out = _under_moved_gaps(rest, missing, share, free, rng)
@@ -83,7 +83,7 @@ def _around_moved_gaps(
             break
     if best is None:
         return None
-    return rest.subset(~(_but_one(rest, best, rng) if least[0] else best))
+    return rest.subset(~(_keep_one_per_slice(rest, best, rng) if least[0] else best))
 
 
 def _depth(gaps: NDArray[np.bool_], here: NDArray[np.bool_]) -> float:
@@ -98,7 +98,7 @@ def _empties_slice(training: Observations, obs: Observations) -> bool:
     return any((obs.seen(n) & ~training.seen(n)).any() for n in slice_modes(obs.shape))
 
 
-def _but_one(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
+def _keep_one_per_slice(obs: Observations, out: Array, rng: np.random.Generator) -> Array:
     """`out` (nnz,), but so that each slice that would be held out completely keeps one entry. With few series,
     moved gaps soon cover all of them at some time.
     """
@@ -126,7 +126,7 @@ def _whole_slices(obs: Observations, share: float, rng: np.random.Generator) -> 
         wanted = share * obs.nnz * min(1.0, unseen * (obs.size // length) / gaps)
         hidden = np.zeros(length, dtype=bool)
         count, total = np.bincount(obs.indices[~out, n], minlength=length), int(out.sum())
-        at_ends, beside = _ends(~seen, [0], rng)
+        at_ends, beside = _gaps_at_ends(~seen, [0], rng)
         inwards = sorted(np.flatnonzero(beside), key=lambda j: int(np.abs(j - np.flatnonzero(at_ends)).min()))
         for j in inwards:
             if total < wanted:
@@ -157,7 +157,7 @@ def _under_moved_gaps(
     """
     count = max(1, round(share * obs.nnz))
     if free:
-        hidden = _apart(missing, free, obs, count, rng)
+        hidden = _under_separate_gaps(missing, free, obs, count, rng)
         if hidden.any():
             return hidden
     moved = _shift_gaps(missing, rng)
@@ -178,7 +178,7 @@ def _under_moved_gaps(
     return hidden & (order <= last)
 
 
-def _apart(
+def _under_separate_gaps(
     missing: NDArray[np.bool_], free: Sequence[int], obs: Observations, count: int, rng: np.random.Generator
 ) -> Array:
     """Which observations (nnz,) lie under gaps that were moved by random distances and meet no other gap, nor an end
@@ -186,7 +186,7 @@ def _apart(
     beside them are set aside, however few, and the same gaps of other fibres.
     """
     extend = [n for n in range(obs.ndim) if n not in free]
-    at_ends, beside = _ends(missing, extend, rng)
+    at_ends, beside = _gaps_at_ends(missing, extend, rng)
     least = FEWEST
     if at_ends.sum() < MOSTLY * missing.sum():
         at_ends, beside = np.zeros_like(missing), np.zeros_like(missing)
@@ -194,18 +194,18 @@ def _apart(
     copies = np.roll(at_ends, [int(rng.integers(obs.shape[n])) for n in free], axis=tuple(free))
     inner, gaps = missing & ~at_ends, max(int(missing.sum()), 1)
     nothing = np.zeros_like(missing)
-    taken = _clear(beside, inner, free, nothing) | _clear(copies, missing, free, nothing)
-    hidden = _some(taken.reshape(-1)[obs.flat], obs, free, round(count * (1 - int(inner.sum()) / gaps)), rng)
+    taken = _clear_of_others(beside, inner, free, nothing) | _clear_of_others(copies, missing, free, nothing)
+    hidden = _pick_fibres(taken.reshape(-1)[obs.flat], obs, free, round(count * (1 - int(inner.sum()) / gaps)), rng)
     taken = np.zeros_like(missing)
     taken.reshape(-1)[obs.flat[hidden]] = True
     borders = np.zeros_like(missing)
     for n, end in ((n, end) for n in extend for end in (0, -1) if not inner.take(end, axis=n).any()):
         borders[(slice(None),) * n + (end,)] = True
-    left = _by_length(_label_gaps(inner, free)) * (count - int(hidden.sum())) / max(int(inner.sum()), 1)
+    left = _entries_by_size(_label_gaps(inner, free)) * (count - int(hidden.sum())) / max(int(inner.sum()), 1)
     for made_up in (False, True):
         for _ in range(MOVES if inner.any() else 0):
-            gap = _label_gaps(_clear(_shift_gaps(inner, rng), taken | borders, free, ~obs.mask), free)
-            chosen = _of_lengths(gap, left, rng, made_up=made_up)
+            gap = _label_gaps(_clear_of_others(_shift_gaps(inner, rng), taken | borders, free, ~obs.mask), free)
+            chosen = _choose_by_length(gap, left, rng, made_up=made_up)
             taken |= np.isin(gap, chosen)
             if left.sum() <= NEARLY * count or len(chosen) == 0:
                 break
@@ -213,24 +213,24 @@ def _apart(
     return hidden if hidden.sum() >= least else np.zeros_like(hidden)
 
 
-def _by_length(number: NDArray[np.int32]) -> Array:
+def _entries_by_size(number: NDArray[np.int32]) -> Array:
     """Entries in numbered gaps of 1, of 2 and 3, of 4 to 7, ... entries."""
     size = np.bincount(number.ravel())[1:]
-    return np.bincount(_doublings(size), weights=size) if len(size) else np.zeros(1)
+    return np.bincount(_size_class(size), weights=size) if len(size) else np.zeros(1)
 
 
-def _doublings(size: Array) -> NDArray[np.intp]:
+def _size_class(size: Array) -> NDArray[np.intp]:
     """How often 1 must be doubled to reach a size."""
     return np.asarray(np.frexp(size)[1] - 1, dtype=np.intp)
 
 
-def _of_lengths(number: NDArray[np.int32], left: Array, rng: np.random.Generator, *, made_up: bool) -> Array:
+def _choose_by_length(number: NDArray[np.int32], left: Array, rng: np.random.Generator, *, made_up: bool) -> Array:
     """Which of the numbered gaps to take, so that gaps of each length get as many entries as are `left` for them (see
-    `_by_length`), which is lowered in place. Most places are too narrow for long gaps, so taking what fits would favour
-    short ones. With `made_up`, what longer ones have left goes to shorter ones.
+    `_entries_by_size`), which is lowered in place. Most places are too narrow for long gaps, so taking what fits would
+    favour short ones. With `made_up`, what longer ones have left goes to shorter ones.
     """
     size = np.bincount(number.ravel())
-    length, chosen = _doublings(size), []
+    length, chosen = _size_class(size), []
     for k in reversed(range(len(left))):
         own = rng.permutation(np.flatnonzero((length == k) & (np.arange(len(size)) > 0)))
         room, total = left[k], np.cumsum(size[own])
@@ -243,7 +243,7 @@ def _of_lengths(number: NDArray[np.int32], left: Array, rng: np.random.Generator
     return np.concatenate(chosen)
 
 
-def _clear(
+def _clear_of_others(
     gaps: NDArray[np.bool_], others: NDArray[np.bool_], free: Sequence[int], known_gaps: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Those of the gaps that meet none of the others, and only so little of the known gaps that it hardly makes them
@@ -257,7 +257,7 @@ def _clear(
     return np.asarray(gaps & ~meets[number])
 
 
-def _ends(
+def _gaps_at_ends(
     missing: NDArray[np.bool_], modes: Sequence[int], rng: np.random.Generator
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """(gaps at the ends of fibres along these modes, entries beside them that would make them longer by about their own
@@ -277,7 +277,7 @@ def _ends(
     return at_ends, beside & ~missing
 
 
-def _some(hidden: Array, obs: Observations, free: Sequence[int], count: int, rng: np.random.Generator) -> Array:
+def _pick_fibres(hidden: Array, obs: Observations, free: Sequence[int], count: int, rng: np.random.Generator) -> Array:
     """Of the observations `hidden` (nnz,) about `count`, all or none with the same indices along the modes `free`."""
     if hidden.sum() <= count:
         return hidden

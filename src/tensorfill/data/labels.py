@@ -128,16 +128,16 @@ def plain_labels(labels: Any) -> Array:
         labels = labels.to_timestamp()
     if getattr(labels, "tz", None) is not None:
         labels = labels.tz_localize(None)
-    array = labels.to_numpy() if hasattr(labels, "to_numpy") else _array(labels)
+    array = labels.to_numpy() if hasattr(labels, "to_numpy") else _as_array(labels)
     if array.dtype.kind in "Miuf":
         return array
     if array.dtype.kind == "m":
         return np.array([_duration(x) for x in array.astype("m8[s]").astype(np.int64)])
     text = [", ".join(map(str, x)) if isinstance(x, tuple) else str(x) for x in array]
-    return _read(text)
+    return _parse_texts(text)
 
 
-def _array(labels: Sequence[Any]) -> Array:
+def _as_array(labels: Sequence[Any]) -> Array:
     """A list as an array of one mode, also a list of tuples."""
     if isinstance(labels, np.ndarray):
         return labels
@@ -147,7 +147,7 @@ def _array(labels: Sequence[Any]) -> Array:
     return np.fromiter(labels, dtype=object)
 
 
-def _read(text: list[str]) -> Array:
+def _parse_texts(text: list[str]) -> Array:
     """Text from a file as numbers or moments where all of it can be read so."""
     if text and all(NUMBER.fullmatch(x) for x in text):
         whole = all("." not in x and len(x) < 18 for x in text)
@@ -176,11 +176,11 @@ def with_positions(obs: Observations, labels: Mapping[str, Any] | None = None) -
     lengths = dict(zip(obs.dims, obs.shape, strict=True))
     told = {d: labels for d, labels in found.items() if d in lengths and len(labels) == lengths[d]}
     numbers = {d: as_numbers(labels) for d, labels in told.items()}
-    places = tuple(_places(numbers.get(d)) for d in obs.dims)
+    places = tuple(_uneven_positions(numbers.get(d)) for d in obs.dims)
     made = replace(
         obs,
         positions=None if all(at is None for at in places) else places,
-        unordered=frozenset(d for d, at in numbers.items() if at is None and not _say_an_order(told[d])),
+        unordered=frozenset(d for d, at in numbers.items() if at is None and not _have_an_order(told[d])),
         periods={d: turn for d, labels in told.items() if (turn := calendar_period(labels)) is not None},
     )
     if "mask" in vars(obs):  # of the same entries
@@ -195,14 +195,14 @@ def as_numbers(labels: Any) -> Array | None:
     return array if array.dtype.kind in "iuf" else None
 
 
-def _say_an_order(labels: Any) -> bool:
+def _have_an_order(labels: Any) -> bool:
     """Do labels in words have an order: 08:00, 10-19, 3rd, week 5, Q1, March? Other names have none."""
     if getattr(labels, "ordered", False):  # categories that were declared so
         return True
     return all(ORDERED_NAME.match(str(x).strip()) for x in labels)
 
 
-def _places(array: Array | None) -> Array | None:
+def _uneven_positions(array: Array | None) -> Array | None:
     """Where these labels lie, in median steps from the first, (I_n,); None for text, and for even steps or a fall."""
     if array is None or len(array) < 3:
         return None

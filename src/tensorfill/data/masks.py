@@ -18,7 +18,7 @@ def _check_share(missing: float) -> float:
     return float(missing)
 
 
-def _drop(count: int, missing: float, rng: np.random.Generator) -> Mask:
+def _hide(count: int, missing: float, rng: np.random.Generator) -> Mask:
     """(count,) with round(missing * count) False, but at least one True."""
     observed = np.ones(count, dtype=bool)
     gone = min(round(_check_share(missing) * count), count - 1)
@@ -35,7 +35,7 @@ def random_entries(shape: Sequence[int], missing: float, seed: int = 0) -> Mask:
     missing : share missing, 0 <= missing < 1
     """
     rng = np.random.default_rng(seed)
-    return _drop(math.prod(shape), missing, rng).reshape(tuple(shape))
+    return _hide(math.prod(shape), missing, rng).reshape(tuple(shape))
 
 
 def random_fibres(shape: Sequence[int], missing: float, mode: int | Sequence[int] = -1, seed: int = 0) -> Mask:
@@ -50,7 +50,7 @@ def random_fibres(shape: Sequence[int], missing: float, mode: int | Sequence[int
         raise ValueError(msg)
     thin = tuple(1 if n in modes else length for n, length in enumerate(full))
     rng = np.random.default_rng(seed)
-    return np.array(np.broadcast_to(_drop(math.prod(thin), missing, rng).reshape(thin), full))
+    return np.array(np.broadcast_to(_hide(math.prod(thin), missing, rng).reshape(thin), full))
 
 
 def random_blocks(

@@ -35,7 +35,7 @@ def observe_xarray(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | 
 
 def _from_dataset(dataset: Any, mask: Any, weights: Any) -> Observations:
     """All variables of numbers that have the dims of those with gaps, side by side; the others are left alone."""
-    names = _together(dataset)
+    names = _variables_with_gaps(dataset)
     if len(names) == 1:
         made, unstack = from_xarray(dataset[names[0]], mask, weights=weights), methodcaller("to_dataset", name=names[0])
     elif dataset[names[0]].ndim == 1:  # columns of a table
@@ -49,7 +49,7 @@ def _from_dataset(dataset: Any, mask: Any, weights: Any) -> Observations:
     return replace(made, source=DatasetSource(dataset, made.source, unstack))
 
 
-def _together(dataset: Any) -> list[Any]:
+def _variables_with_gaps(dataset: Any) -> list[Any]:
     """The names of the variables to complete together."""
     numbers = {name: v for name, v in dataset.data_vars.items() if v.ndim and v.dtype.kind in "biuf"}
     if not numbers:
@@ -98,17 +98,17 @@ class DatasetSource(Wrapped):
 def from_xarray(da: Any, mask: Any = None, *, weights: Any = None) -> Observations:
     """From a DataArray: NaN is missing, dims keep their names; a mask may be a DataArray in any order of dims."""
     if getattr(da, "chunks", None) is not None:
-        warnings.warn(_loading(da), stacklevel=find_stacklevel())
+        warnings.warn(_loading_warning(da), stacklevel=find_stacklevel())
     if len(da.dims) == 1:
         dims = series_dims(str(da.dims[0]))
         made = from_xarray(da.expand_dims(dims[1], axis=1), mask, weights=weights)
         return replace(made, source=LineSource(made.source, lambda out: out.isel({dims[1]: 0}, drop=True)))
-    mask, weights = _by_name(mask, da, "mask"), _by_name(weights, da, "weights")
+    mask, weights = _match_dims(mask, da, "mask"), _match_dims(weights, da, "weights")
     made = from_dense(da.values, mask, weights=weights, dims=[str(d) for d in da.dims])
     return with_positions(replace(made, source=XarraySource(da, made.source)))
 
 
-def _by_name(given: Any, da: Any, what: str) -> Any:
+def _match_dims(given: Any, da: Any, what: str) -> Any:
     """A mask or weights with some of the data's dims, in any order, in full shape; anything else as it is."""
     if not (hasattr(given, "dims") and hasattr(given, "broadcast_like")):
         return given
@@ -121,7 +121,7 @@ def _by_name(given: Any, da: Any, what: str) -> Any:
     return np.broadcast_to(given.transpose(*order).values.reshape(lengths), da.shape)
 
 
-def _loading(da: Any) -> str:
+def _loading_warning(da: Any) -> str:
     """The warning that a dask-backed array is about to be loaded into memory."""
     size = ", ".join(f"{d}: {n}" for d, n in da.sizes.items())
     name = f" {da.name!r}" if da.name is not None else ""

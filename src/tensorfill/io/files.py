@@ -115,7 +115,7 @@ def read_mask(path: str | Path, shape: Sequence[int]) -> NDArray[np.bool_]:
             raise FileError(msg)
         with np.errstate(invalid="ignore"):
             given = (values != 0) & (values == values)
-        greys = _greys(loaded)
+        greys = _grey_levels(loaded)
         if len(greys) > 2:
             given = values == greys[-1]
             msg = (
@@ -215,7 +215,7 @@ def _is_colour(loaded: Loaded) -> bool:
 # --- masks --------------------------------------------------------------------------------------------------------
 
 
-def _greys(loaded: Loaded) -> Array:
+def _grey_levels(loaded: Loaded) -> Array:
     """The grey levels of a picture, from dark to bright; none for an array, and for a picture in colours."""
     values = loaded.values
     if values is None or "axes" not in loaded.extra or values.dtype.kind not in "iuf":

@@ -82,7 +82,7 @@ def _matrix(data: Any, mask: Any, *, weights: Any, dims: Sequence[str] | None) -
         first = data.columns[0]
         msg = f"none of the columns holds numbers; the first, {first!r}, has {data.iloc[0, 0]!r}. {LONG}"
         raise TypeError(msg)
-    _tell_left(data, [c.place for c in encoder.columns if c.kind == "left"])
+    _warn_of_left_columns(data, [c.place for c in encoder.columns if c.kind == "left"])
     numbers = encoder.transform(data) if encoder.learnt else data.iloc[:, [c.place for c in encoder.used]]
     numbers = numbers if rows is None else numbers.set_axis(data.iloc[:, rows], axis=0)
     made = frame_numbers(numbers, mask, weights, dims)
@@ -164,7 +164,7 @@ def _row_labels(data: Any, others: Sequence[int]) -> int | None:
     return others[0] if named else None
 
 
-def _tell_left(data: Any, places: Sequence[int]) -> None:
+def _warn_of_left_columns(data: Any, places: Sequence[int]) -> None:
     """A DataWarning that names the columns at these places that have gaps, which stay."""
     empty = {n: count for n in places if (count := int(data.iloc[:, n].isna().sum()))}
     dates = {n: empty.pop(n) for n in list(empty) if _holds_dates(data.iloc[:, n])}

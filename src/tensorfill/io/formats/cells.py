@@ -43,7 +43,7 @@ class Notation:
         known = [cell for cell in dict.fromkeys(map(str.strip, cells)) if cell.lower() not in gone]
         if known and all(cell.lower() in OPPOSITE for cell in known):
             seen = {cell.lower() in TRUE: cell for cell in reversed(known)}
-            no, yes = (seen.get(k) or _other(seen[not k]) for k in (False, True))
+            no, yes = (seen.get(k) or _opposite_word(seen[not k]) for k in (False, True))
             return cls(gone, (no, yes))
         # where commas separate cells, none is part of a number
         commas = delimiter != "," and any(COMMA.fullmatch(cell) for cell in known)
@@ -111,7 +111,7 @@ class Notation:
         return (text.replace(".", ",") for text in format_numbers(values)) if self.comma else format_numbers(values)
 
 
-def _other(word: str) -> str:
+def _opposite_word(word: str) -> str:
     """The opposite of a word, in capitals where it is."""
     other = OPPOSITE[word.lower()]
     if word.isupper():

@@ -40,7 +40,7 @@ def read_map(data: bytes, request: Request) -> Loaded:
     found = read_isolated("geotiff", request)
     values, seen = np.moveaxis(found["values"], 0, -1), np.moveaxis(found["seen"], 0, -1)
     dims: tuple[str, ...] = ("y", "x", "band")
-    labels = _places(found["transform"], values.shape)
+    labels = _pixel_centres(found["transform"], values.shape)
     if values.shape[-1] == 1:
         values, seen, dims = values[..., 0], seen[..., 0], ("y", "x")
     else:
@@ -52,7 +52,7 @@ def read_map(data: bytes, request: Request) -> Loaded:
     return Loaded("tiff", values.shape, values.dtype, values, mask, dims=dims, labels=labels or None, extra=extra)
 
 
-def _places(transform: tuple[float, ...], shape: tuple[int, ...]) -> dict[str, list[Any]]:
+def _pixel_centres(transform: tuple[float, ...], shape: tuple[int, ...]) -> dict[str, list[Any]]:
     """The middles of rows and columns in the units of the map; none for a map that is turned."""
     a, b, c, d, e, f = transform[:6]
     if b or d or (a, e) == (1.0, 1.0):
@@ -98,10 +98,10 @@ def write_map(array: Array, like: Loaded) -> bytes:
     """The same map with its gaps filled; it was read once in a process of its own, so it is sound."""
     rio = attempt_import("rasterio.io", "writing a map (GeoTIFF)", "geo")
     values = np.moveaxis(array if array.ndim == 3 else array[..., None], -1, 0)
-    values = values.astype(np.uint8) if values.dtype == np.bool_ else _off_nodata(values, like.extra["nodata"], like)
+    values = values.astype(np.uint8) if values.dtype == np.bool_ else _avoid_nodata(values, like.extra["nodata"], like)
     with rio.MemoryFile(like.extra["map"]) as given, given.open(driver="GTiff") as old, rio.MemoryFile() as made:
         bands, nodata = _bands(old), old.nodata
-        if nodata is not None and not _holds(values.dtype, nodata):
+        if nodata is not None and not _can_hold(values.dtype, nodata):
             nodata = None
         with made.open(**{**old.profile, "dtype": values.dtype, "nodata": nodata}) as new:
             new.write(values, bands)
@@ -114,16 +114,16 @@ def write_map(array: Array, like: Loaded) -> bytes:
         return bytes(made.getbuffer())
 
 
-def _holds(dtype: np.dtype[Any], number: float) -> bool:
+def _can_hold(dtype: np.dtype[Any], number: float) -> bool:
     """Can a band of that type have this nodata?"""
     if dtype.kind == "f":
         return True
     return float(number).is_integer() and np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
 
 
-def _off_nodata(bands: Array, nodata: float | None, like: Loaded) -> Array:
+def _avoid_nodata(bands: Array, nodata: float | None, like: Loaded) -> Array:
     """Estimates that happen to be the number for nodata, moved to the next one: they are known now."""
-    if nodata is None or np.isnan(nodata) or not _holds(bands.dtype, nodata):
+    if nodata is None or np.isnan(nodata) or not _can_hold(bands.dtype, nodata):
         return bands
     seen, number = like.observed(), bands.dtype.type(nodata)
     hit = ~np.moveaxis(seen if seen.ndim == 3 else seen[..., None], -1, 0) & (bands == number)

@@ -73,7 +73,7 @@ class TIFF(Format):
 
         try:
             with Image.open(io.BytesIO(data), formats=["TIFF"]) as image:
-                if _faithful(image):
+                if _pillow_keeps_all(image):
                     values, alpha, video = frames_of(image, len(data))
                     kept = {k: image.info[k] for k in ("icc_profile", "dpi") if image.info.get(k)}
                     if image.info.get("compression") in LOSSLESS:
@@ -106,7 +106,7 @@ class TIFF(Format):
         sink.write(out.getbuffer())
 
 
-def _faithful(image: Any) -> bool:
+def _pillow_keeps_all(image: Any) -> bool:
     """Does Pillow give back every bit of all pages? Grey 1, 8, 16, int32, float32, and 8-bit colour."""
     for k in range(getattr(image, "n_frames", 1)):
         image.seek(k)

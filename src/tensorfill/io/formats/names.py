@@ -35,8 +35,8 @@ def header_note(rows: Sequence[Sequence[str]]) -> str | None:
     if corner:
         return ""
     return (
-        f"the first row counts {_start(cells)}: it is taken as the header, not as data. If it is data, put a row of "
-        "names above it."
+        f"the first row counts {_first_three(cells)}: it is taken as the header, not as data. If it is data, put a row "
+        "of names above it."
     )
 
 
@@ -53,7 +53,7 @@ def label_note(
         counting = (counting_step(cells, ROUND) != 0 for cells in full)
         if next(counting, False) and all(counting):
             return None
-        why = f"counts {_start(first)}"
+        why = f"counts {_first_three(first)}"
     elif (
         IDENTIFIER.fullmatch(header)
         and all(ROUND.fullmatch(x.strip()) for x in first)
@@ -98,5 +98,5 @@ def first_mode(header: str) -> str:
     return "row" if by_machine or header == "column" or Notation().number(header) is not None else header
 
 
-def _start(cells: Sequence[str]) -> str:
+def _first_three(cells: Sequence[str]) -> str:
     return ", ".join(cell.strip() for cell in cells[:3]) + (", ..." if len(cells) > 3 else "")

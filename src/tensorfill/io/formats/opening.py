@@ -97,7 +97,7 @@ def load(path: str | Path, request: Request, format: str | None) -> Loaded:
         ending = "" if ready.path is None else ready.path.suffix
         if kind is not None or not ending or format_of(path) is not None:
             return found().read(ready)
-        return _read_strange(found, ready, ending)
+        return _read_unknown_ending(found, ready, ending)
 
 
 @contextmanager
@@ -147,7 +147,7 @@ def _check_kind(kind: type[Format] | None, seen: type[Format] | None, head: byte
     return kind
 
 
-def _read_strange(kind: type[Format], request: Request, ending: str) -> Loaded:
+def _read_unknown_ending(kind: type[Format], request: Request, ending: str) -> Loaded:
     """Read a file whose ending says nothing, by how it starts."""
     try:
         loaded = kind().read(request)

@@ -32,7 +32,7 @@ def fill_dataset(array: Array, like: Loaded) -> Any:
     dataset, name = like.extra["dataset"], like.extra["name"]
     old = dataset[name]
     encoding = {} if like.extra.get("floating") else dict(old.encoding)
-    new = old.copy(data=_packable(array, encoding))
+    new = old.copy(data=_fit_packing(array, encoding))
     new.encoding = encoding
     return dataset.assign({name: new})
 
@@ -47,7 +47,7 @@ def _coordinate(labels: list[Any]) -> Array:
         return out if out.dtype.kind in "UM" else np.array([str(x) for x in labels])
 
 
-def _packable(array: Array, encoding: dict[str, Any]) -> Array:
+def _fit_packing(array: Array, encoding: dict[str, Any]) -> Array:
     """Estimates moved to the nearest numbers that can be packed; numbers that were packed stay as they are."""
     kind = np.dtype(encoding.get("dtype") or array.dtype)
     if kind.kind not in "iu" or array.dtype.kind != "f":
@@ -118,13 +118,13 @@ class NetCDF(Labelled):
         attempt_import("xarray", "reading NetCDF", "xarray")
         engine = "scipy" if request.file.read(3) == b"CDF" else "h5netcdf"
         request.file.seek(0)
-        _need(engine, "reading NetCDF 4")
+        _require_engine(engine, "reading NetCDF 4")
         return self.open(request, engine=engine)
 
     def write(self, sink: IO[bytes], array: Array, like: Loaded) -> None:
         dataset, options = self.dataset(array, like)
         engine = options.get("engine", "h5netcdf")
-        _need(engine, "writing NetCDF 4")
+        _require_engine(engine, "writing NetCDF 4")
         if engine == "scipy":  # it has no unsigned numbers: the next wider type holds them
             wider = {"u1": np.int16, "u2": np.int32, "u4": np.float64}
             kinds = {name: wider.get(v.dtype.str[1:]) for name, v in dataset.data_vars.items()}
@@ -137,7 +137,7 @@ class NetCDF(Labelled):
             raise FileError(msg) from error
 
 
-def _need(engine: str, what: str) -> None:
+def _require_engine(engine: str, what: str) -> None:
     for module in ("h5netcdf", "h5py") if engine == "h5netcdf" else ():
         attempt_import(module, what, "xarray")
 
