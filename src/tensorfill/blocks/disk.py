@@ -78,11 +78,6 @@ class Store:
         weights = np.fromfile(self.path / f"{name}.w", np.float64, count, offset=8 * start) if self.weighted else None
         return Rows(where, numbers, weights)
 
-    def write(self, name: str, rows: Rows) -> None:
-        """A part anew."""
-        self.drop(name)
-        self.append(name, rows)
-
     def drop(self, name: str) -> None:
         """Remove a part."""
         for kind in "ivw":
@@ -140,7 +135,8 @@ class DiskPartitions(Partitions):
         for number in range(len(edges) - 1):
             rows = self.store.read(f"m{mode}-{number}", values=self.dtype).sort(mode)
             refuse_repeats(rows.indices, self.sample.dims, self.sample.labels)
-            self.store.write(f"m{mode}-{number}", rows)
+            self.store.drop(f"m{mode}-{number}")
+            self.store.append(f"m{mode}-{number}", rows)
         self.copies.add(mode)
 
     def settle(self) -> None:

@@ -102,7 +102,7 @@ def fold_of(obs: Observations, given: Fold | Mapping[Any, Any], labels: Mapping[
 def fold_of_line(obs: Observations) -> Fold | None:
     """One series alone folded by its period, to have a second mode; None where it has none, and for several."""
     mode = only_mode(obs)
-    if mode is None or obs.position_given(mode):
+    if mode is None or (obs.positions is not None and obs.positions[mode] is not None):
         return None
     size = float(np.abs(obs.values).max()) or 1.0
     found = period(replace(obs, values=obs.values / size), mode)  # scaled, since it squares values that may be huge

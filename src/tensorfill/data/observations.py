@@ -272,10 +272,6 @@ class Observations:
         """Has a mode neighbours and periods, or only names?"""
         return self.dims[mode] not in self.unordered
 
-    def position_given(self, mode: int) -> bool:
-        """Do the data say that the steps along a mode are uneven?"""
-        return self.positions is not None and self.positions[mode] is not None
-
     def empty_slices(self) -> list[tuple[int, int]]:
         """(mode, index) of every slice in which nothing is observed."""
         return [(n, int(i)) for n in range(self.ndim) for i in np.flatnonzero(~self.seen(n))]

@@ -12,7 +12,7 @@ import numpy as np
 from tensorfill.data.observations import DataWarning
 from tensorfill.data.sources import encoded_source
 from tensorfill.io.formats.base import FORMATS, Loaded
-from tensorfill.io.formats.cells import Notation, to_python, to_text
+from tensorfill.io.formats.cells import Notation, to_text
 from tensorfill.io.formats.opening import format_of, open_file
 from tensorfill.io.formats.output import write_stream
 from tensorfill.io.formats.parquet import ArrowSheet
@@ -123,10 +123,8 @@ def _parse(rows: Any, kind: str, extra: Any, missing_value: float | str | None) 
     for n, cells in enumerate(sheet.columns):
         if kind == "text" or all(x is None or isinstance(x, str) for x in cells):
             notation = Notation.of(map(to_text, cells), delimiter=delimiter)
-            columns[n], commas = (
-                _of_text(pd.Series(cells).fillna(""), notation, missing_value),
-                commas or notation.comma,
-            )
+            columns[n] = _of_text(pd.Series(cells).fillna(""), notation, missing_value)
+            commas |= notation.comma
         else:
             column = pd.Series(list(cells))
             columns[n] = column if missing_value is None else column.mask(column == missing_value)
@@ -156,12 +154,7 @@ def _of_text(texts: Any, notation: Notation, missing_value: float | str | None) 
 
 def _values(column: Any) -> Any:
     """The values of a column as a sheet has them, None for missing."""
-    moments = column.dtype.kind == "M"
-    cells = (
-        None if gap else x.to_pydatetime() if moments else to_python(x)
-        for x, gap in zip(column, column.isna(), strict=True)
-    )
-    return np.fromiter(cells, dtype=object)
+    return column.astype(object).where(column.notna(), None).to_numpy()
 
 
 def _texts(column: Any, known: Any, notation: Notation) -> Any:
