@@ -7,6 +7,7 @@ on the workers. Blocks of a worker that dies are sent again. `distributed` is im
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -83,11 +84,20 @@ class ClusterPartitions(DiskPartitions):
 
     def _send(self, own: Sequence[Any], homes: Sequence[str]) -> list[Any]:
         """Send each block's own data to the worker that holds the block."""
-        found: dict[int, Any] = {}
-        for home in dict.fromkeys(homes):
+        client = self.client
+
+        async def send(home: str) -> dict[int, Any]:
             mine = [k for k, h in enumerate(homes) if h == home]
-            there = self.client.scatter([own[k] for k in mine], workers=[home], hash=False, direct=self.direct)
-            found |= zip(mine, there, strict=True)
+            what = [own[k] for k in mine]
+            there = await client.scatter(what, workers=[home], hash=False, direct=self.direct, asynchronous=True)
+            return dict(zip(mine, there, strict=True))
+
+        async def send_all() -> list[dict[int, Any]]:
+            return await asyncio.gather(*map(send, dict.fromkeys(homes)))
+
+        found: dict[int, Any] = {}
+        for some in client.sync(send_all):
+            found |= some
         return [found[k] for k in range(len(own))]
 
     def send_blocks(self, mode: int) -> tuple[list[Any], list[str]]:
