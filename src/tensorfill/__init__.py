@@ -9,7 +9,6 @@ from tensorfill import _command  # first: it sees to a Ctrl-C while the rest is 
 if not _command.asks_for_help(sys.orig_argv):  # a page of help is printed without the half second that loading takes
     from tensorfill.api import complete as complete
     from tensorfill.data.observations import Observations as Observations
-    from tensorfill.interelement.autoregressive import Autoregressive as Autoregressive
     from tensorfill.interelement.base import INTERELEMENT as INTERELEMENT
     from tensorfill.interelement.base import InterElementPrior as InterElementPrior
     from tensorfill.interelement.check import check_interelement_prior as check_interelement_prior
@@ -19,6 +18,7 @@ if not _command.asks_for_help(sys.orig_argv):  # a page of help is printed witho
     from tensorfill.interelement.nonsmooth import Box as Box
     from tensorfill.interelement.nonsmooth import NonNegative as NonNegative
     from tensorfill.interelement.nonsmooth import TotalVariation as TotalVariation
+    from tensorfill.interelement.quadratic import Autoregressive as Autoregressive
     from tensorfill.interelement.quadratic import QuadraticVariation as QuadraticVariation
     from tensorfill.interelement.quadratic import Ridge as Ridge
     from tensorfill.interelement.tensorspace import TENSORSPACE as TENSORSPACE

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tensorfill import Observations
 from tensorfill.data.facts import compute_facts
 from tensorfill.methods.base import Run
-from tensorfill.methods.lowrank.dispersion import dispersion, negative_binomial
+from tensorfill.methods.defaults import dispersion, negative_binomial
 from tensorfill.methods.lowrank.low_rank import LowRank
 
 Array = NDArray[Any]

@@ -120,7 +120,7 @@ def test_splines_through_known_entries():
 
 
 def test_an_unknown_kind_of_interpolation_is_a_sentence():
-    with pytest.raises(ValueError, match=r"kind must be one of linear, cubic; got 'quintic'\."):
+    with pytest.raises(ValueError, match=r"kind of method 'interpolation' must be one of linear, cubic; got"):
         Interpolation(kind="quintic")
 
 

@@ -15,7 +15,7 @@ import pytest
 import tensorfill as tfl
 from tensorfill.numerical.base import COUNTS, NONNEGATIVE, POSITIVE, PRIORS, UNIT, Interval, NumericalPrior
 from tensorfill.numerical.binary import Bernoulli, BernoulliLogit, BernoulliOdds, Binomial
-from tensorfill.numerical.check import check_numerical_prior
+from tensorfill.numerical.check import check_numerical_prior, derivative
 from tensorfill.numerical.continuous import Huber, Laplace, Normal, StudentT
 from tensorfill.numerical.custom import Custom
 from tensorfill.numerical.discrete import Geometric, NegativeBinomial, Poisson, PoissonLog
@@ -24,7 +24,6 @@ from tensorfill.numerical.extend import Extended
 from tensorfill.numerical.ordinal import Ordinal
 from tensorfill.numerical.positive import BetaDivergence, Exponential, Gamma, LogNormal, Rayleigh
 from tensorfill.numerical.proportion import Beta
-from tensorfill.numerical.trials import derivative
 from tensorfill.numerical.truncated import TruncatedNormal
 from tensorfill.numerical.zeros import ZeroInflatedPoisson, ZeroTruncatedPoisson
 

@@ -17,9 +17,8 @@ from numba import types
 from tensorfill.kernels import _gibbs, _numba
 from tensorfill.kernels._augment import Data, Hyper
 from tensorfill.kernels._chain import MODES, Chain, Places, Slopes, Structure
-from tensorfill.kernels._draws import draw_mode, draw_precisions, draw_ring, draw_sizes, no_ring
+from tensorfill.kernels._draws import draw_mode, draw_precisions, draw_ring, draw_sizes, draw_slopes, no_ring, no_slopes
 from tensorfill.kernels._numba import FASTMATH
-from tensorfill.kernels._slopes import draw_slopes, no_slopes
 from tensorfill.kernels.base import Array
 from tensorfill.kernels.compiled import compiled
 

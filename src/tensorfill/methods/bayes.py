@@ -14,7 +14,7 @@ from tensorfill.data.fold import Fold, fold_of
 from tensorfill.data.observations import Observations
 from tensorfill.data.units import Units
 from tensorfill.methods.base import METHODS, Method, Run, Variants
-from tensorfill.methods.checks import check_whole
+from tensorfill.methods.checks import check_one_of, check_whole
 from tensorfill.methods.defaults import long_modes
 from tensorfill.models.emission import TRANSFORMS
 from tensorfill.models.posterior import Posterior
@@ -111,9 +111,7 @@ class Bayes(Method):
         if isinstance(self.smooth, Mapping | str) and self.smooth:
             msg = f'smooth must be a list of modes, e.g. ["hour"], for bayes learns their weights; got {self.smooth!r}.'
             raise TypeError(msg)
-        if self.transform not in ("auto", *TRANSFORMS):
-            msg = f"transform must be auto, {', '.join(TRANSFORMS)}; got {self.transform!r}."
-            raise ValueError(msg)
+        check_one_of(self, "transform", "auto", *TRANSFORMS)
 
     @property
     def numerical_prior(self) -> NumericalPrior | None:

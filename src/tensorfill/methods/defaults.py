@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +13,10 @@ from tensorfill.data.facts import CHANNELS, kind_of_numbers
 from tensorfill.data.observations import Observations
 from tensorfill.models.init import typical
 from tensorfill.numerical.base import PRIORS, NumericalPrior
+from tensorfill.typing import Array
 
+DISPERSIONS = np.geomspace(0.1, 1e4, 41)  # from waiting times to Poisson's; steps of a third: weights hardly change
+LEAST = 1e-3  # of the mean of all: no mean of a single entry is lower
 PRIOR_OF = {"yes/no": "bernoulli-logit", "counts": "poisson", "amounts": "gamma", "scale": "normal", "reals": "normal"}
 
 
@@ -76,3 +82,21 @@ def default_smooth(obs: Observations, prior: NumericalPrior, modes: Sequence[int
     """Quadratic variation for each of the smooth `modes`, none for the others."""
     information, entry = stiffness(obs, prior)
     return dict.fromkeys(modes, 0.4 * information / entry**2)
+
+
+def dispersion(t: Array, mean: Array, weights: Array | None = None) -> float:
+    """The r, of DISPERSIONS, under which counts t (k,) are likeliest around these means."""
+    from scipy.special import gammaln  # slow to import
+
+    m = np.maximum(mean, LEAST * max(float(t.mean()), LEAST))
+    loss = []
+    for r in DISPERSIONS:
+        each = (t + r) * np.log1p(m / r) - t * np.log(m / r) - gammaln(t + r) + math.lgamma(r)
+        loss.append(np.average(each, weights=weights))
+    return float(DISPERSIONS[int(np.argmin(loss))])
+
+
+def negative_binomial(obs: Observations, r: float) -> NumericalPrior:
+    """The negative binomial with this r, its floor in the unit of its x, which is mean / r."""
+    prior: Any = prior_for(obs, "negative-binomial")
+    return replace(prior, r=r, floor=prior.floor / r)

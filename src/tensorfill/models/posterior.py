@@ -84,10 +84,18 @@ class Posterior:
         total /= len(self.draws)
         return total if self.ceiling is None else np.minimum(total, self.ceiling[rows].min(axis=1))
 
-    def std_at(self, indices: Array, *, noise: bool = True) -> Array:
-        """Standard deviation of a datum at coordinates (k, N); without `noise`, of its mean: (k,)."""
-        between, within = self._variances(indices)
-        return np.sqrt(between + within if noise else between)
+    def std_at(self, indices: Array) -> Array:
+        """Standard deviation of a datum at coordinates (k, N): of the draws' means, and within the draws: (k,)."""
+        rows = self._rows(indices)
+        mean, square, within = (np.zeros(len(rows)) for _ in range(3))
+        for j in range(len(self.draws)):
+            x, parameter = self._predict(j, rows), self._parameter(j, rows)
+            value = self._emission(j).mean(x, parameter)
+            off = value - mean
+            mean += off / (j + 1)
+            square += off * (value - mean)
+            within += self._emission(j).variance(x, parameter)
+        return np.sqrt(square / max(len(self.draws) - 1, 1) + within / len(self.draws))
 
     def full(self) -> Array:
         """The mean at every entry, full shape."""
@@ -164,19 +172,6 @@ class Posterior:
     def _emission(self, j: int) -> Emission:
         """That of draw j."""
         return self.emission if self.unit is None else (self.emission, *self.others)[int(self.unit[j])]
-
-    def _variances(self, indices: Array) -> tuple[Array, Array]:
-        """Variance of the draws' means, and mean of the draws' variances: (k,) each."""
-        rows = self._rows(indices)
-        mean, square, within = (np.zeros(len(rows)) for _ in range(3))
-        for j in range(len(self.draws)):
-            x, parameter = self._predict(j, rows), self._parameter(j, rows)
-            value = self._emission(j).mean(x, parameter)
-            off = value - mean
-            mean += off / (j + 1)
-            square += off * (value - mean)
-            within += self._emission(j).variance(x, parameter)
-        return square / max(len(self.draws) - 1, 1), within / len(self.draws)
 
     def _parameter(self, j: int, rows: Array) -> Array:
         """That of draw j: (), or (k,) at rows (k, N) of the stack where slices have their own."""

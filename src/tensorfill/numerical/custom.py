@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from tensorfill.numerical.base import PRIORS, REAL, Array, Interval
-from tensorfill.numerical.check import check_numerical_prior
+from tensorfill.numerical.check import check_numerical_prior, derivative, entries, steps
 from tensorfill.numerical.expression import as_entries, compile_expression
 from tensorfill.numerical.extend import Extended
-from tensorfill.numerical.trials import derivative, entries, steps
 
 Loss = Callable[[Array, Array], Array]
 Domain = Interval | Sequence[float | None] | Mapping[str, Any]

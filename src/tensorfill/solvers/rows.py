@@ -24,6 +24,7 @@ from tensorfill.solvers.rowsystems import NEAR, RowCoupling, solve_apart, solve_
 from tensorfill.solvers.threads import row_shares
 from tensorfill.typing import Array
 
+WORTH = 2**20  # numbers in systems times their side that pay for a second thread
 MOST = 2**27  # doubles that the systems of tied rows may take: 1 GiB
 
 
@@ -48,7 +49,8 @@ class Rows:
         for start in range(0, len(A), slab):
             part = slice(start, min(start + slab, len(A)))
             G, h = self.systems(F, n, z, c, part)
-            solve_apart(G, h, ties.diagonal[part], (ties.low, ties.high), A[part], out[part], self.threads(G), near)
+            threads = max(1, min(self.entries.threads, len(G), G.size * G.shape[1] // WORTH))
+            solve_apart(G, h, ties.diagonal[part], (ties.low, ties.high), A[part], out[part], threads, near)
         return out
 
     def objective(self, problem: Problem, factors: Sequence[Array]) -> float:
@@ -68,10 +70,6 @@ class Rows:
     def shares(self, n: int) -> list[int]:
         """Where to cut the rows of mode n into one part per thread, with about as many observations each."""
         return row_shares(self.entries.modes[n].starts, self.entries.threads)
-
-    def threads(self, G: Array) -> int:
-        """As many as solving the systems G is worth."""
-        return max(1, min(self.entries.threads, len(G), G.size * G.shape[1] // 2**20))
 
 
 @made_once

@@ -45,12 +45,6 @@ def paste(X: Array, data: Dense) -> Array:
     return X
 
 
-def relative_change(data: Dense, new: Array, old: Array) -> float:
-    """||new - old|| / ||T on O||, the stopping measure of the LRTC package."""
-    size, gap = float(np.vdot(data.T, data.T)), new - old
-    return float(np.sqrt(np.vdot(gap, gap) / (size if size > 0 else 1.0)))
-
-
 def too_few(obs: Observations) -> bool:
     """Are there fewer than 4 observed entries per degree of freedom of a rank-one matrix, in the easiest unfolding?
 
@@ -102,5 +96,6 @@ class LRTC(NuclearMethod):
     def done(self, data: Dense, state: State, previous: State | None) -> Status | None:
         if previous is None or state.numbers["k"] < self.min_iter:
             return None
-        change = relative_change(data, state.arrays["X"], previous.arrays["X"])
+        size, gap = float(np.vdot(data.T, data.T)), state.arrays["X"] - previous.arrays["X"]
+        change = np.sqrt(np.vdot(gap, gap) / (size or 1.0))  # ||change of X|| / ||T on O||, as the LRTC package has it
         return Status.CONVERGED if change < self.eps else None

@@ -139,7 +139,8 @@ class _Exact:
             msg = "there are too few observations"
             raise Unsuited(msg)
         for _ in range(STARTS):
-            components = self._shed(max(ranks[-1], min(2 * ranks[-1], self._most())))
+            most = min(TOP_RANK, int(self.data.nnz / PER_NUMBER / CP.free(self.data.shape, 1)))
+            components = self._shed(max(ranks[-1], min(2 * ranks[-1], most)))
             found = None if components is None else self._among(ranks, components)
             if self.ended is not None:
                 found = self.last
@@ -147,10 +148,6 @@ class _Exact:
                 return found
         msg = "the data have noise"
         raise Unsuited(msg)
-
-    def _most(self) -> int:
-        """The highest rank that the observations can tell from noise, as far as any is looked for."""
-        return min(TOP_RANK, int(self.data.nnz / PER_NUMBER / CP.free(self.data.shape, 1)))
 
     def _shed(self, rank: int) -> list[Array] | None:
         """Factors of an exact fit with more components than needed, the largest first and the others next to nothing;

@@ -20,9 +20,15 @@ from tensorfill.interelement.nonsmooth import NonNegative
 from tensorfill.interelement.quadratic import penalties
 from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.checks import check_whole
-from tensorfill.methods.defaults import PRIOR_OF, default_ridge, default_smooth, prior_for
+from tensorfill.methods.defaults import (
+    PRIOR_OF,
+    default_ridge,
+    default_smooth,
+    dispersion,
+    negative_binomial,
+    prior_for,
+)
 from tensorfill.methods.lowrank.blocks import fit_in_blocks
-from tensorfill.methods.lowrank.dispersion import dispersion, negative_binomial
 from tensorfill.methods.lowrank.search import (
     ASIDE,
     FEWEST,

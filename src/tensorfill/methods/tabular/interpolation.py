@@ -11,6 +11,7 @@ from tensorfill.data.gaps import GAPS
 from tensorfill.data.observations import Observations
 from tensorfill.data.unfolding import join_dims, refold_modes, unfold_modes
 from tensorfill.methods.base import METHODS, Method, Run, Variants
+from tensorfill.methods.checks import check_one_of
 from tensorfill.methods.tabular.means import means_table
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
@@ -107,9 +108,7 @@ class Interpolation(AlongMode):
     kind: str = "linear"
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            msg = f"kind must be one of {', '.join(KINDS)}; got {self.kind!r}."
-            raise ValueError(msg)
+        check_one_of(self, "kind", *KINDS)
 
     def initial_variants(self, facts: Facts) -> int:
         return len(KINDS) + periods(facts)

@@ -100,7 +100,7 @@ class Gibbs:
     def init(self, rng: np.random.Generator) -> State:
         arrays = {
             "trace": np.zeros((self.chains, self.draws, len(self._probes))),
-            "kept": np.empty((0, 2 + self._parameters)),
+            "kept": np.empty((0, 2 + max(1, self.likelihoods[0].slices_in_all))),
         }
         numbers = {"k": 0, "chain": 0, "seeds": rng.integers(2**62, size=self.chains).tolist()}
         return self._start_group(State(arrays, numbers))
@@ -118,7 +118,8 @@ class Gibbs:
 
         def work(start: int, stop: int) -> None:
             for g in range(start, stop):
-                rng = _stream(streams[g])
+                rng = np.random.default_rng()
+                rng.bit_generator.state = streams[g]
                 records[g] = self._record(place, count, arrays["numbers"].shape[1] - 1)
                 chain = {name: arrays[name][g] for name in FIELDS}
                 losses[g] = self.sweep(chain, self.likelihoods[self.unit(first + g)], records[g], rng)
@@ -271,11 +272,6 @@ class Gibbs:
         """(m, P) as they are where slices have noise of their own, else (m,)."""
         return parameters if self.likelihoods[0].slices_in_all else parameters[:, 0]
 
-    @property
-    def _parameters(self) -> int:
-        """How many a kept draw remembers."""
-        return max(1, self.likelihoods[0].slices_in_all)
-
     def trace(self, state: State) -> Array:
         """The values traced, (chains, draws, PROBES): of all chains that are through, or of the first so far."""
         through = state.numbers["chain"] + len(state.arrays["F"]) * (state.numbers["place"] == self.length)
@@ -299,10 +295,3 @@ def directions(X: Array) -> Array:
     U, s, _ = np.linalg.svd((X - X.mean(axis=0)) / np.sqrt(max(X.shape[1], 1)), full_matrices=False)
     real = s > 1e-9 * max(s.max(initial=0.0), 1.0)
     return np.ascontiguousarray(U[:, real] * s[real])
-
-
-def _stream(state: Any) -> np.random.Generator:
-    """Random numbers that go on from `state`."""
-    rng = np.random.default_rng()
-    rng.bit_generator.state = state
-    return rng
