@@ -12,8 +12,7 @@ from tensorfill.data.observations import Observations
 from tensorfill.methods.arrays import Dense
 from tensorfill.methods.base import METHODS, Run
 from tensorfill.methods.classical.falrtc import FaLRTC, smooth_norms, smooth_norms_value
-from tensorfill.methods.classical.halrtc import HaLRTC
-from tensorfill.methods.classical.lrtc_tnn import LRTCTNN
+from tensorfill.methods.classical.halrtc import LRTCTNN, HaLRTC
 from tensorfill.methods.classical.lrtv_pds import LRTVPDS, clip_lengths, reflected_adjoint, reflected_difference
 from tensorfill.methods.classical.nuclear import mode_weights
 from tensorfill.methods.classical.silrtc import SiLRTC

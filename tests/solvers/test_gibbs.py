@@ -15,8 +15,8 @@ from tensorfill.kernels.compiled import compiled
 from tensorfill.result.record import Status
 from tensorfill.solvers.entries import entries
 from tensorfill.solvers.gibbs import sampler as gibbs
-from tensorfill.solvers.gibbs.convergence import effective_size, split_rhat, summary
 from tensorfill.solvers.gibbs.likelihoods import Likelihood
+from tensorfill.solvers.gibbs.posterior import convergence, effective_size, split_rhat
 from tensorfill.solvers.gibbs.sampler import FIELDS, RATIOS, Gibbs, frequencies
 from tensorfill.solvers.loop import Stopping, run
 from tensorfill.solvers.threads import in_threads
@@ -385,8 +385,8 @@ def test_trace_summaries():
     np.testing.assert_allclose(effective_size(slow[None]), 4000 / 19, rtol=0.4)
     assert effective_size(np.stack([noise, noise + 3])).max() < 100
     assert np.isnan(split_rhat(noise[None, :3])).all()
-    assert summary(noise[None]).keys() == {"rhat", "ess"}
-    assert summary(noise[None, :2]).keys() == {"ess"}
+    assert convergence(noise[None]).keys() == {"rhat", "ess"}
+    assert convergence(noise[None, :2]).keys() == {"ess"}
 
 
 def test_threads_serve_again_also_in_a_process_forked_off():

@@ -11,7 +11,7 @@ from problems import MIXED, make_problem
 import tensorfill as tfl
 from tensorfill.models.init import initial_factors
 from tensorfill.result.record import Status
-from tensorfill.solvers import stepsize
+from tensorfill.solvers import onestep
 from tensorfill.solvers.base import SOLVERS
 
 ALL = list(SOLVERS)
@@ -155,8 +155,8 @@ def test_alpha_too_large_collapses_and_auto_recovers(rng):
     )
     values = auto.history["value"]
     gained = values[0] - values.min()
-    late = values[stepsize.TRIAL :]  # the first sweeps may rise, as those of the paper do; then a rise is taken back
-    assert (np.diff(late) <= 2 * stepsize.SLACK * gained).all()
+    late = values[onestep.TRIAL :]  # the first sweeps may rise, as those of the paper do; then a rise is taken back
+    assert (np.diff(late) <= 2 * onestep.SLACK * gained).all()
     assert values[-1] < values[0]
     assert auto.estimate.mean() == pytest.approx(T.mean(), rel=0.15)
 
@@ -180,12 +180,12 @@ def test_auto_alpha_is_the_best_below_the_last_that_works(rng):
 
     def end(alpha):
         solver = tfl.OneStep(alpha=alpha, epsilon=1e-3, project=True)
-        done = tfl.solve(problem, solver, init=start, stopping=tfl.Stopping(max_iter=stepsize.TRIAL, tol=0.0))
+        done = tfl.solve(problem, solver, init=start, stopping=tfl.Stopping(max_iter=onestep.TRIAL, tol=0.0))
         return done.history["value"][-1] if done.status is tfl.Status.ITERATIONS else np.inf
 
     found = end(state.numbers["alpha"])
     assert found < state.value
-    shares = stepsize.SHARE ** np.arange(-stepsize.COMPARED, stepsize.COMPARED)
+    shares = onestep.SHARE ** np.arange(-onestep.COMPARED, onestep.COMPARED)
     ends = [end(share * state.numbers["alpha"]) for share in shares]
     assert not max(ends) < state.value  # an alpha that does not work is within reach
     assert found <= min(e for share, e in zip(shares, ends, strict=True) if share <= 1) + 1e-9 * abs(found)
@@ -202,7 +202,7 @@ def test_an_alpha_that_nearly_collapses_is_not_taken():
         rate = alpha if alpha < 0.7 else 0.5 * alpha
         return [factors[0] - rate / 100] if alpha < 1 else [np.zeros((1, 1))]
 
-    alpha = stepsize.best_step(Toy(), sweep, [np.ones((1, 1))], np.ones((1, 1)))
+    alpha = onestep.best_step(Toy(), sweep, [np.ones((1, 1))], np.ones((1, 1)))
     assert 0.6 < alpha < 0.7
 
 
