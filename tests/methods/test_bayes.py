@@ -8,7 +8,7 @@ import pytest
 import tensorfill as tfl
 from tensorfill.data.observations import Observations
 from tensorfill.methods.base import Run
-from tensorfill.methods.bayes import Bayes, default_rank
+from tensorfill.methods.bayes import Bayes, sampler_rank
 from tensorfill.models.emission import Emission
 from tensorfill.models.posterior import Posterior
 
@@ -262,7 +262,7 @@ def test_ordered_levels_are_drawn_as_such():
     [((300, 8), 2000, 8), ((300, 80), 20000, 20), ((80, 25, 108), 129600, 80), ((80, 25, 108), 43200, 40)],
 )
 def test_the_rank_is_what_the_data_bear(shape, observed, rank):
-    assert default_rank(shape, observed) == rank
+    assert sampler_rank(shape, observed) == rank
 
 
 def low_rank(shape, rank, seed=0):

@@ -24,8 +24,8 @@ from tensorfill.result.packing import Answer
 from tensorfill.result.transformed import InUnits, Refolded
 from tensorfill.solvers.entries import entries
 from tensorfill.solvers.gibbs.bend import bend_of
-from tensorfill.solvers.gibbs.likelihoods import FEW_COUNTS, family, units
-from tensorfill.solvers.gibbs.posterior import Kind, default_rank, make_posterior
+from tensorfill.solvers.gibbs.likelihoods import FEW_COUNTS, family, transforms_of
+from tensorfill.solvers.gibbs.posterior import Kind, make_posterior, sampler_rank
 from tensorfill.solvers.gibbs.sampler import Gibbs
 from tensorfill.solvers.loop import Outcome, Stopping
 from tensorfill.transforms import Folded, Standardised
@@ -145,7 +145,7 @@ class Bayes(Method):
     def _sampler(self, obs: Observations, kinds: Sequence[Kind], smooth: frozenset[int]) -> Gibbs:
         """The sampler of these data: as many chains as there are steps for, of each of the `kinds`."""
         table = entries(obs, self.threads)
-        rank = default_rank(obs.shape, obs.nnz) if self.rank is None else self.rank
+        rank = sampler_rank(obs.shape, obs.nnz) if self.rank is None else self.rank
         width = int(table.first[-1]) * (rank + obs.ndim * self.effects)
         draws, burn = self.steps(obs.shape, obs.nnz)
         chains = max(1, min(self.chains, draws, (draws + burn) // CHAIN))
@@ -170,7 +170,7 @@ class Bayes(Method):
         prior, bend = self.numerical_prior, partial(bend_of, obs, smooth, self.threads)
         if prior is not None and isinstance(self.prior, str):  # its domain may depend on the data: levels, ends
             prior = prior.fitted(obs.values.astype(np.float64), weights=obs.weights)
-        kinds = [family(obs, prior, transform, bend) for transform in units(obs, prior, self.transform)]
+        kinds = [family(obs, prior, transform, bend) for transform in transforms_of(obs, prior, self.transform)]
         if self.noise is not None:
             mode = obs.mode(self.noise)
             kinds = [(emission, likelihood.by_slice(obs, mode), words) for emission, likelihood, words in kinds]
@@ -321,7 +321,7 @@ class Bayes(Method):
 
     def step_cost(self, shape: tuple[int, ...], observed: int) -> float:
         """Seconds of one draw: twice what was measured with 2 and 3 modes, ranks 5 to 80, 1,900 to 130,000 entries."""
-        columns = (default_rank(shape, observed) if self.rank is None else self.rank) + len(shape)
+        columns = (sampler_rank(shape, observed) if self.rank is None else self.rank) + len(shape)
         entries = len(shape) * observed * (2.4e-8 + 5.5e-11 * columns**2)
         return 2e-4 + entries + sum(shape) * (5e-7 + 8e-11 * columns**3)
 

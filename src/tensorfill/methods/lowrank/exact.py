@@ -110,7 +110,7 @@ class Exact(Method):
             t = obs.values.astype(np.float64)
             far = self.rank is None and abs(t.mean()) > t.std()  # a level that large hides the rest from the sweeps
             return Standardised(replace(self, as_given=True), centred=bool(far)).fit(obs, run)
-        problem, outcome = _Exact(obs, run).lowest(self.ranks(obs.shape, obs.nnz))
+        problem, outcome = _RankSearch(obs, run).lowest(self.ranks(obs.shape, obs.nnz))
         factors = fill_unseen(problem.observations, outcome.state.factors, {})
         return self.completion(
             obs,
@@ -123,7 +123,7 @@ class Exact(Method):
         )
 
 
-class _Exact:
+class _RankSearch:
     """Fits of several ranks to the same data, and what they leave over."""
 
     def __init__(self, data: Observations, run: Run) -> None:
@@ -140,8 +140,8 @@ class _Exact:
             raise Unsuited(msg)
         for _ in range(STARTS):
             most = min(TOP_RANK, int(self.data.nnz / PER_NUMBER / CP.free(self.data.shape, 1)))
-            components = self._shed(max(ranks[-1], min(2 * ranks[-1], most)))
-            found = None if components is None else self._among(ranks, components)
+            components = self._with_spare_components(max(ranks[-1], min(2 * ranks[-1], most)))
+            found = None if components is None else self._lowest_rank(ranks, components)
             if self.ended is not None:
                 found = self.last
             if found is not None:
@@ -149,37 +149,38 @@ class _Exact:
         msg = "the data have noise"
         raise Unsuited(msg)
 
-    def _shed(self, rank: int) -> list[Array] | None:
+    def _with_spare_components(self, rank: int) -> list[Array] | None:
         """Factors of an exact fit with more components than needed, the largest first and the others next to nothing;
         None if it leaves too much over. More components than needed lead there from almost anywhere.
         """
         problem = self._problem(rank, RIDGE)
-        factors, over = self._go(problem, self._anywhere(problem), SHORT)
+        factors, over = self._continue(problem, self._random_start(problem), SHORT)
         if over <= PROMISING:
-            factors, over = self._go(problem, factors, LONG)
+            factors, over = self._continue(problem, factors, LONG)
         if over > NEAR:
             return None
         for ridge in SHEDDING:
             each = self.data.nnz / sum(self.data.shape)
-            factors, _ = self._go(self._problem(rank, ridge * each), factors, SHORT)
+            factors, _ = self._continue(self._problem(rank, ridge * each), factors, SHORT)
         order = np.argsort(-np.prod([np.linalg.norm(A, axis=0) for A in factors], axis=0))
         return [A[:, order] for A in factors]
 
-    def _among(self, ranks: list[int], components: list[Array]) -> tuple[Problem, Outcome] | None:
+    def _lowest_rank(self, ranks: list[int], components: list[Array]) -> tuple[Problem, Outcome] | None:
         """The lowest of these ranks at which so many components leave nothing over, by bisection."""
         low, high, found = 0, len(ranks), None
         while self.ended is None and low < high:
             middle = (low + high) // 2
             rank = ranks[middle]
             problem = self._problem(rank, RIDGE)
-            starts = ([A[:, :rank] for A in components], self._anywhere(problem))  # small ones may be shed but needed
-            if any(self._go(problem, start, LONG)[1] <= NOTHING for start in starts):
+            # random ones, too: small components may be shed but needed
+            starts = ([A[:, :rank] for A in components], self._random_start(problem))
+            if any(self._continue(problem, start, LONG)[1] <= NOTHING for start in starts):
                 high, found = middle, self.last
             else:
                 low = middle + 1
         return found
 
-    def _anywhere(self, problem: Problem) -> list[Array]:
+    def _random_start(self, problem: Problem) -> list[Array]:
         """Random factors; a sum of so many products is as large as the data."""
         size = unit(problem) * problem.rank ** (-0.5 / self.data.ndim)
         return [size * self.rng.standard_normal(shape) for shape in problem.parameter_shapes]
@@ -188,7 +189,7 @@ class _Exact:
         weights = penalties(self.data.ndim, {}, ridge)
         return Problem(self.data, rank=rank, prior=Normal(), interelement=weights, dtype=np.float64, quiet=True)
 
-    def _go(self, problem: Problem, factors: list[Array], sweeps: int) -> tuple[list[Array], float]:
+    def _continue(self, problem: Problem, factors: list[Array], sweeps: int) -> tuple[list[Array], float]:
         """(factors, what they leave over: root mean square, in parts of the spread of the data)"""
         if self.ended is not None:
             return factors, np.inf

@@ -35,10 +35,10 @@ from tensorfill.methods.lowrank.search import (
     FIRM,
     MANY,
     Search,
-    has_no_zero,
     may_be_normal,
     may_be_overdispersed,
-    middling,
+    may_be_standardised,
+    middle_rank,
 )
 from tensorfill.models.init import initial_factors
 from tensorfill.models.unseen import fill_unseen
@@ -128,7 +128,7 @@ class LowRank(Method):
         return None if self.form == "cp" else f"a {self.model} model was asked for"
 
     def initial_variants(self, facts: Facts) -> int:
-        if has_no_zero(facts, self.prior):
+        if may_be_standardised(facts, self.prior):
             return 2 + (facts.uneven is not None)  # one in each unit
         return 2 if may_be_overdispersed(facts, self.prior) or may_be_normal(facts, self.prior) else 1
 
@@ -161,7 +161,7 @@ class LowRank(Method):
         return 0.02 + (EVALUATIONS if facts.numbers in ("reals", "scale", "yes/no") else 150) * self._evaluation(facts)
 
     def _rank(self, facts: Facts) -> Any:
-        return middling(facts, None) if self.rank is None else self.rank
+        return middle_rank(facts, None) if self.rank is None else self.rank
 
     def _evaluation(self, facts: Facts) -> float:
         """Seconds that an evaluation of loss and gradient takes; twice what was measured, as all costs are."""
@@ -174,7 +174,7 @@ class LowRank(Method):
 
     def fit(self, obs: Observations, run: Run) -> Completion:
         if self.rank is None and self.form == "cp":
-            return replace(self, rank=middling(run.facts_of(obs), None)).fit(obs, run)
+            return replace(self, rank=middle_rank(run.facts_of(obs), None)).fit(obs, run)
         if not self.as_given and prior_for(obs, self.prior).location:
             return self._standardised(replace(self, as_given=True)).fit(obs, run)
         began, facts = time.monotonic(), run.facts_of(obs)
@@ -217,7 +217,7 @@ class LowRank(Method):
         a middling rank, so that it is found out once for the same observations.
         """
         plain = replace(self, overdispersed=False, stiffer=1.0, smoother=1.0, start=0, bursts=None)
-        rough = replace(plain, rank=middling(facts, None))
+        rough = replace(plain, rank=middle_rank(facts, None))
         key = f"dispersion {run.seed} {rough!r}"
         if key not in run.memo:
             kept, aside = split_like_gaps(obs, ASIDE, np.random.default_rng([run.seed, 9]))

@@ -14,7 +14,7 @@ from tensorfill.interelement.quadratic import Ridge, penalties
 from tensorfill.methods.base import METHODS, Method, Run, Variants
 from tensorfill.methods.lowrank.grow import Growth, ladder
 from tensorfill.methods.lowrank.low_rank import LowRank
-from tensorfill.methods.lowrank.search import ASIDE, FEWEST, SOFTER, STIFFER, has_no_zero
+from tensorfill.methods.lowrank.search import ASIDE, FEWEST, SOFTER, STIFFER, may_be_standardised
 from tensorfill.models import MODELS
 from tensorfill.numerical.base import NumericalPrior
 from tensorfill.problem import Problem
@@ -68,8 +68,8 @@ class OtherModel(LowRank):
     def variants(self, facts: Facts) -> Variants:
         """As the numbers are (a level would be one rank more); then in other units, and stiffer."""
         first, best, least = replace(self, as_given=True), None, np.inf
-        ways = [Standardised(first, centred=False) if has_no_zero(facts, self.prior) else first]
-        if has_no_zero(facts, self.prior):
+        ways = [Standardised(first, centred=False) if may_be_standardised(facts, self.prior) else first]
+        if may_be_standardised(facts, self.prior):
             ways += [Standardised(first)] + ([Standardised(first, facts.uneven)] if facts.uneven is not None else [])
         for now in ways:
             loss = yield now

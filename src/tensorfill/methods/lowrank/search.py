@@ -32,7 +32,7 @@ ASIDE = 0.1  # of the entries, to know when to stop
 FEWEST = 60  # with fewer entries none can be spared to know when to stop
 
 
-def has_no_zero(facts: Facts, prior: NumericalPrior | str | None) -> bool:
+def may_be_standardised(facts: Facts, prior: NumericalPrior | str | None) -> bool:
     """Real numbers under a prior that was chosen by name or not at all: their level and unit may be taken out."""
     if isinstance(prior, NumericalPrior):
         return False
@@ -57,7 +57,7 @@ def _ladder(facts: Facts, rank: Any) -> list[int]:
     return [r for r in LADDER if r <= most] or [1]
 
 
-def middling(facts: Facts, rank: Any) -> int:
+def middle_rank(facts: Facts, rank: Any) -> int:
     """The rank that is tried first."""
     ladder = _ladder(facts, rank)
     return ladder[len(ladder) // 2]
@@ -106,7 +106,7 @@ class Search:
 
     def units(self, facts: Facts) -> Variants:
         """A middling rank in every unit: slices standardised, all centred, as they are; counts overdispersed, too."""
-        first = replace(self.best, rank=middling(facts, self.given.rank))
+        first = replace(self.best, rank=middle_rank(facts, self.given.rank))
         for now, wrap in [(method, wrap) for method in _kinds(first, facts) for wrap in _units(method, facts)]:
             if self._seen(now, (yield wrap(now))):
                 self.wrap = wrap
@@ -148,7 +148,7 @@ def _units(method: LowRank, facts: Facts) -> list[Callable[[LowRank], Method]]:
     prior = method.prior
     if isinstance(prior, NumericalPrior):
         return [(lambda m: Standardised(m, scaled=False)) if prior.location else (lambda m: m)]
-    if not has_no_zero(facts, prior):
+    if not may_be_standardised(facts, prior):
         return [lambda m: m]
     ways: list[Callable[[LowRank], Method]] = [lambda m: Standardised(m), lambda m: Standardised(m, centred=False)]
     mode = facts.uneven

@@ -120,7 +120,7 @@ def smooth_series(
         found = base + move(np.where(kept, full - base, 0.0), kept, noises, returns, apart)
         off = np.where(np.tile(known, (len(t), 1)) & ~kept, found - full, 0.0) / np.tile(scale, (len(t), 1))
         errors[t, g] = (off**2).reshape(len(t), len(T), -1).sum(axis=2)
-    chosen, pair = np.divmod(own_choices(errors.reshape(SPLITS, -1, len(T)).sum(axis=0), held), len(pairs))
+    chosen, pair = np.divmod(best_per_series(errors.reshape(SPLITS, -1, len(T)).sum(axis=0), held), len(pairs))
     noise, back = pairs[pair].T
     base = np.stack([make(obs, T, known) for make in bases])[chosen, np.arange(len(T))]
     filled = base + move(np.where(known, T - base, 0.0), known, noise, back, apart)
@@ -128,7 +128,7 @@ def smooth_series(
     return Filled(refold_modes(filled, obs.shape, (mode,))), settings
 
 
-def own_choices(squares: Array, held: Array) -> NDArray[np.intp]:
+def best_per_series(squares: Array, held: Array) -> NDArray[np.intp]:
     """The best choice for each series, (k,), by the sums of squares of its held-out entries, (choices, k), of which it
     has so many, (k,). As likelihoods of numbers of unknown variance, of it and of OWN entries of all series together:
     a series with few entries follows the others.

@@ -211,7 +211,7 @@ def ceiling(obs: Observations, emission: Emission) -> Array | None:
     return np.concatenate(out)
 
 
-def units(obs: Observations, prior: NumericalPrior | None, transform: str) -> tuple[str, ...]:
+def transforms_of(obs: Observations, prior: NumericalPrior | None, transform: str) -> tuple[str, ...]:
     """The transforms to draw with: the one given; for counts square roots, where whole fibres are missing asinh, too.
 
     Square roots make the noise of counts even, asinh also that of large ones which scatter in proportion to their size.

@@ -54,7 +54,7 @@ def make_posterior(
     )
 
 
-def default_rank(shape: Sequence[int], observed: int) -> int:
+def sampler_rank(shape: Sequence[int], observed: int) -> int:
     """Components beside the main effects: as many as the data bear, and no more than any tensor of that shape has."""
     rank = RANK if len(shape) == 2 else RANK_OF_TENSORS
     if len(shape) > 2 and observed >= PLENTY * 2 * rank * sum(shape):
