@@ -196,14 +196,8 @@ class Bayes(Method):
         settings |= {"units": None if units is None else obs.dims[units.mode]}
         settings |= {"period": None if fold is None else fold.lengths[1]}
         answer: Answer = posterior if fold is None else Refolded(posterior, fold.mode, fold.codes)
-        return Completion(
-            observations=obs,
-            method=self.name,
-            status=outcome.status,
-            history=outcome.history,
-            settings=settings,
-            answer=answer if units is None else InUnits(answer, units),
-        )
+        answer = answer if units is None else InUnits(answer, units)
+        return self.completion(obs, run, answer, status=outcome.status, history=outcome.history, settings=settings)
 
     def _fold(self, obs: Observations) -> Fold | None:
         """By the period along the outermost mode of time, where there is one."""
