@@ -35,13 +35,14 @@ MEASURED = ("reals", "amounts")  # kinds of numbers that have a unit
 RING = 2  # a mode must be longer to be a ring: of two rows each is the neighbour of the other already
 APART = 100  # times that columns may differ in size and still be tried as given; of others only the largest would count
 STRAIGHT = 10  # a bend this many times the largest count has no effect
-# Steps a chain must have to be worth its burn-in, and steps of burn-in for each draw. On ten sets of the tuned half of
-# `bench choose`: two chains of 60 + 40 steps have .97 of the error of four of 20 + 30, four of 120 + 80 have .94.
-CHAIN, BURN = 100, 1.5
+# Steps a chain of a table, and of a tensor, must have to be worth its burn-in, and steps of burn-in for each draw. Of
+# 200, two chains have .97 of the error of four on ten sets, most of them tables, of the tuned half of `bench choose`;
+# on tensors four have .97 of that of two: each stays near the components that it found first.
+CHAIN, CHAIN_OF_TENSOR, BURN = 100, 40, 1.5
 MOST_DRAWS, LEAST_DRAWS, SECONDS = 320, 80, 1.2  # if not given: as many draws as take so long, by `step_cost`
 MOST_COMPONENTS = 10_000  # each row needs a square matrix of this side
 MOST_STEPS = 10**7  # of all chains; their trace is kept
-TRIAL = 16  # draws of a trial in a contest, at least; with 12 a posterior that leads no longer did
+TRIAL = 10  # draws of a trial in a contest, at least
 
 
 @METHODS.register("bayes")
@@ -148,7 +149,8 @@ class Bayes(Method):
         rank = sampler_rank(obs.shape, obs.nnz) if self.rank is None else self.rank
         width = int(table.first[-1]) * (rank + obs.ndim * self.effects)
         draws, burn = self.steps(obs.shape, obs.nnz)
-        chains = max(1, min(self.chains, draws, (draws + burn) // CHAIN))
+        shortest = CHAIN if obs.ndim == 2 else CHAIN_OF_TENSOR
+        chains = max(1, min(self.chains, draws, (draws + burn) // shortest))
         return Gibbs(
             table,
             tuple(likelihood for _, likelihood, _ in kinds),
