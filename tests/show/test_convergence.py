@@ -27,7 +27,7 @@ def everywhere(done, tmp_path):
 
 def test_numbers_are_in_summary_card_and_report(done, tmp_path):
     found = convergence(done)
-    assert found.chains == 4
+    assert found.chains == 2
     assert found.draws == 60
     assert 0.9 < found.rhat < 1.5
     for text in everywhere(done, tmp_path):

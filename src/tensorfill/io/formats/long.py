@@ -130,7 +130,7 @@ def guess_columns(table: Mapping[str, Sequence[str]]) -> tuple[list[str], str] |
     dims: list[str] = []
     rows = len(next(iter(table.values()), ()))
     for name, cells in table.items():
-        if all(cell.strip() for cell in cells) and 2 * len(set(cells)) <= rows:
+        if all(cell.strip() for cell in cells) and 2 * len(set(cells)) <= rows + 1:
             dims.append(name)
             if len(dims) > 1 and len(set(zip(*(table[d] for d in dims), strict=True))) == rows:
                 break
