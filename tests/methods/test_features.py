@@ -51,18 +51,21 @@ def test_users_never_seen_are_predicted_by_their_features(method):
 
 
 def test_users_who_are_seen_gain_too_and_noise_costs_little():
-    table, truth, users, films = ratings(share=0.1)
-    known = table["stars"].notna().to_numpy()
-    hidden = np.random.default_rng(1).random(len(table)) < 0.3
-    part, held = table.assign(stars=table["stars"].mask(hidden)), table[hidden & known]
-
-    def error(features):
-        return np.sqrt(np.mean((complete(part, features).at(held[["user", "film"]]) - truth[hidden & known]) ** 2))
-
-    noise = pd.DataFrame(np.random.default_rng(2).normal(size=(USERS, 5)), index=users.index)
-    plain = error(None)
-    assert error({"user": users, "film": films}) < 0.7 * plain
-    assert error({"user": noise}) < 1.05 * plain
+    gains, costs = [], []
+    for seed in range(3):
+        table, truth, users, films = ratings(seed, share=0.1)
+        known = table["stars"].notna().to_numpy()
+        hidden = np.random.default_rng(1).random(len(table)) < 0.3
+        noise = pd.DataFrame(np.random.default_rng(2).normal(size=(USERS, 5)), index=users.index)
+        part, held = table.assign(stars=table["stars"].mask(hidden)), table[hidden & known][["user", "film"]]
+        plain, told, noisy = (
+            np.sqrt(np.mean((complete(part, features).at(held) - truth[hidden & known]) ** 2))
+            for features in (None, {"user": users, "film": films}, {"user": noise})
+        )
+        gains.append(told / plain)
+        costs.append(noisy / plain)
+    assert max(gains) < 0.7
+    assert np.mean(costs) < 1.05
 
 
 @pytest.mark.parametrize("form", ["shuffled", "column", "polars", "dict", "numbered"])
