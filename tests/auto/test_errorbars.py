@@ -203,3 +203,15 @@ def test_a_column_that_nothing_predicts_among_many_that_all_do():
     assert inside[:, 7][gaps[:, 7]].mean() > 0.8
     assert inside[gaps].mean() > 0.85
     assert 4 * np.median((high - low)[:, 8][gaps[:, 8]]) < np.median((high - low)[:, 7][gaps[:, 7]])
+
+
+def test_columns_that_are_nearly_exact_say_nothing_of_hard_ones():
+    """Many levels of a category are 0 or 1 and known from each other; beside them prices that nothing foretells."""
+    rng = np.random.default_rng(3)
+    town = rng.integers(0, 12, 600)
+    T = pd.DataFrame({"town": np.array([f"t{k}" for k in range(12)])[town], "price": rng.lognormal(size=600)})
+    T["rooms"] = rng.gamma(2.0, size=600)
+    known = T.mask(rng.random(T.shape) < 0.25).assign(rooms=T["rooms"])
+    low, high = tfl.complete(known, error_bars=0.9, effort="quick", seed=0).interval
+    gaps = known["price"].isna()
+    assert 0.8 < T["price"][gaps].between(low["price"][gaps], high["price"][gaps]).mean() < 0.99

@@ -113,8 +113,20 @@ def half_widths(errors: Errors, trial: Completion, level: float, seed: int) -> A
     halves = (np.random.default_rng([seed, 8]).permutation(int(parts.max()) + 1) % 2 == 0)[parts]
     guesses = [foretold(base, errors, trial, halves, *way) for base in BASES for way in ways]
     best = min((g for g in guesses if g is not None), key=lambda g: g.surprise)
-    rank = int(np.ceil(level * count * (1 + 1 / gaps)))  # the gap to come counts as one of them
-    return np.sort(best.ratios)[min(rank, count) - 1] * best.scale
+    mode = int(np.argmin(errors.shape))
+    slices, factor = errors.where[:, mode], np.full(errors.shape[mode], _quantile(best.ratios, gaps, level))
+    for n in np.unique(slices):  # many columns that are nearly exact say nothing of a hard one
+        own = slices == n
+        told = len(np.unique(errors.gap[own]))
+        if level * (1 + 1 / told) <= 1:  # there are enough for this quantile
+            factor[n] = _quantile(best.ratios[own], told, level)
+    return factor.reshape([-1 if n == mode else 1 for n in range(len(errors.shape))]) * best.scale
+
+
+def _quantile(ratios: Array, gaps: int, level: float) -> float:
+    """What `level` of entries in a gap to come stay below, which counts as one of the `gaps`."""
+    rank = int(np.ceil(level * len(ratios) * (1 + 1 / gaps)))
+    return float(np.sort(ratios)[min(rank, len(ratios)) - 1])
 
 
 # --- guesses of the scale ----------------------------------------------------------------------------------------
