@@ -89,23 +89,18 @@ def sptc_in_words() -> str:
 
 
 def ours() -> list[Line]:
-    """Pictures x rates, auto / auto-best; below the means, what the paper prints for SPTC, and the gain over it."""
-    two = [scores(method) for method in paper.OURS]
-    names = " / ".join(f"`{method}`" for method in paper.OURS)
-    lines: list[Line] = [["", *(f"{rate} %" for rate in paper.RATES)]]
-    for k, image in enumerate(paper.IMAGES):
-        cells = [figures([own.get((image, rate)) for own in two]) for rate in paper.RATES]
-        lines.append([f"{image}, {names}" if k == 0 else image, *cells])
+    """Pictures x rates, auto; below the means, what the paper prints for SPTC, and the gain over it."""
+    own = scores("auto")
+    lines: list[Line] = [["`auto`", *(f"{rate} %" for rate in paper.RATES)]]
+    lines += [[image, *(f"{own[image, rate]:.2f}" for rate in paper.RATES)] for image in paper.IMAGES]
     means, print_, gain, worst = (["mean"], ["SPTC as printed, mean"], ["gain, mean"], ["gain, worst cell"])
     for rate in paper.RATES:
-        known = [image for image in paper.IMAGES if any((image, rate) in own for own in two)]
-        said = {image: paper.printed("sptc", image, rate) or 0.0 for image in known}
-        whole = [own if known and all((image, rate) in own for image in known) else None for own in two]
-        gaps = [None if own is None else [own[image, rate] - said[image] for image in known] for own in whole]
-        means.append(figures([None if own is None else mean(own[image, rate] for image in known) for own in whole]))
-        print_.append(f"{mean(said.values()):.2f}" if known else "")
-        gain.append(figures([None if g is None else mean(g) for g in gaps]))
-        worst.append(figures([None if g is None else min(g) for g in gaps]))
+        said = {image: paper.printed("sptc", image, rate) or 0.0 for image in paper.IMAGES}
+        gaps = [own[image, rate] - said[image] for image in paper.IMAGES]
+        means.append(f"{mean(own[image, rate] for image in paper.IMAGES):.2f}")
+        print_.append(f"{mean(said.values()):.2f}")
+        gain.append(f"{mean(gaps):.2f}")
+        worst.append(f"{min(gaps):.2f}")
     return [*lines, means, print_, gain, worst]
 
 
@@ -113,30 +108,12 @@ FOUR, FEW = ("house", "tree", "jellybeans", "barbara"), (60, 80, 90, 95)  # pict
 
 
 def few() -> list[Line]:
-    """Four pictures x four rates, auto / auto-best, under the mean of what the paper prints for SPTC."""
-    two = [scores(method) for method in paper.OURS]
+    """Four pictures x four rates, auto, under the mean of what the paper prints for SPTC."""
+    own = scores("auto")
     said = [mean(paper.printed("sptc", image, rate) or 0.0 for image in FOUR) for rate in FEW]
     lines: list[Line] = [["missing", *(f"{rate} %" for rate in FEW)]]
     lines.append(["SPTC as printed in the paper, mean of the four", *(f"{x:.1f}" for x in said)])
-    for image in FOUR:
-        cells = [" / ".join(f"{own[image, rate]:.1f}" for own in two) for rate in FEW]
-        lines.append([f"{image}, `auto` / `auto-best`" if image == FOUR[0] else image, *cells])
-    return lines
-
-
-def few_in_words() -> str:
-    """How long the cells of that table take."""
-    places = {(image, str(rate)) for image in FOUR for rate in FEW}
-    taken = [
-        median(
-            float(row["seconds"])
-            for row in rows("table1")
-            if row["method"] == method and (row["image"], row["missing_percent"]) in places
-        )
-        for method in paper.OURS
-    ]
-    words = " and ".join(f"{x:.0f} s with `{method}`" for x, method in zip(taken, paper.OURS, strict=True))
-    return f"In the median a cell takes {words}, on one thread beside other work.\n"
+    return [*lines, *([image, *(f"{own[image, rate]:.1f}" for rate in FEW)] for image in FOUR)]
 
 
 def choose_in_words() -> str:
@@ -171,10 +148,8 @@ def baselines() -> list[Line]:
 def observed() -> list[Line]:
     """Cell by cell on the authors' own incomplete pictures; ours are marked where any other column is better."""
     nine = [m for m in paper.METHODS if m != "sptc"]
-    lines: list[Line] = [
-        ["missing", "picture", "SPTC in print", "authors' steps here", "`sptc`", "best of the others here", "in print"]
-        + [f"`{m}`" for m in paper.OURS]
-    ]
+    head = ["missing", "picture", "SPTC in print", "authors' steps here", "`sptc`", "best of the others here"]
+    lines: list[Line] = [[*head, "in print", "`auto`"]]
     for line in layout.arrange(first_start()).lines:
         if line.image is None:
             continue
@@ -185,7 +160,7 @@ def observed() -> list[Line]:
         known = max(said, key=said.__getitem__)
         doubt = " (doubtful)" if paper.doubt("sptc", *place) else ""
         entries = [line.entries.get(m) for m in (paper.AUTHORS, "sptc")]
-        ours = [line.entries.get(m) for m in paper.OURS]
+        ours = line.entries["auto"]
         lines.append(
             [
                 f"{line.rate} %",
@@ -194,7 +169,7 @@ def observed() -> list[Line]:
                 *("" if e is None else f"{e.psnr:.2f}" for e in entries),
                 "" if best is None else f"{own[best]:.2f} {layout.title(best)}",
                 f"{said[known]:.2f} {layout.title(known)}",
-                *("" if e is None else f"{e.psnr:.2f}{layout.BELOW * bool(e.below)}" for e in ours),
+                f"{ours.psnr:.2f}{layout.BELOW * bool(ours.below)}",
             ]
         )
     return lines
@@ -282,7 +257,6 @@ def who_else() -> list[Line]:
 
 
 WORDS: dict[str, Callable[[], str]] = {
-    "few in words": few_in_words,
     "choose in words": choose_in_words,
     "sptc in words": sptc_in_words,
     "observed in words": observed_in_words,
