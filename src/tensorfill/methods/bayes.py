@@ -36,8 +36,8 @@ RING = 2  # a mode must be longer to be a ring: of two rows each is the neighbou
 APART = 100  # times that columns may differ in size and still be tried as given; of others only the largest would count
 STRAIGHT = 10  # a bend this many times the largest count has no effect
 # Steps a chain of a table, and of a tensor, must have to be worth its burn-in, and steps of burn-in for each draw. Of
-# 200, two chains have .97 of the error of four on ten sets, most of them tables, of the tuned half of `bench choose`;
-# on tensors four have .97 of that of two: each stays near the components that it found first.
+# 200, two chains have .97 of the error of four on ten sets, most of them tables, of the tuned half of `bench choose`.
+# On tensors each stays near the components that it found first: on kinetic and cytokines four have .95 of that of two.
 CHAIN, CHAIN_OF_TENSOR, BURN = 100, 40, 1.5
 MOST_DRAWS, LEAST_DRAWS, SECONDS = 320, 80, 1.2  # if not given: as many draws as take so long, by `step_cost`
 MOST_COMPONENTS = 10_000  # each row needs a square matrix of this side
@@ -65,7 +65,7 @@ class Bayes(Method):
         into the other is learned), "log" (positive values); "auto": as the prior asks for; without a prior, for counts
         up to more than 20, sqrt, and where whole fibres are missing asinh too: as many chains of each
     draws, burn : steps sampled, and steps thrown away before; both shared out among the chains of one transform. None:
-        320 after 480, fewer where data are many, 80 after 120 at least
+        320 draws, fewer where data are many, 80 at least; and half as many again before
     chains : independent runs, fewer where steps are few; their average is better than one long run's
     effects : has the model main effects?
     keep : at most this many draws are kept, spread evenly

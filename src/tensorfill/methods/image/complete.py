@@ -23,7 +23,6 @@ from tensorfill.result.record import History, Status
 from tensorfill.solvers.base import State
 from tensorfill.solvers.fit import ENDED_EARLY, solve
 from tensorfill.solvers.loop import Stopping
-from tensorfill.solvers.loop import run as run_loop
 from tensorfill.typing import Array
 
 # Share observed below which a picture of half the size is completed first, and no entry is spared to weigh starts.
@@ -49,35 +48,42 @@ def _fit_to_start(obs: Observations, recipe: FieldRecipe, run: Run, method: str)
 
 def _start_of_picture(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Completion:
     """A fit, which knows its long lines (courses of bricks: 2 to 3 dB), and a rough fill, which does not mind gaps in a
-    grid (one colour per pixel behind a Bayer mask: 1 to 5 dB), weighed by entries that are held out. The fit is brought
-    to what is observed from coarse to fine. With few entries observed: the mean of the fit and the picture completed at
-    half the size, where more of each patch is known, so that look-alikes are found.
+    grid (one colour per pixel behind a Bayer mask: 1 to 5 dB), weighed by entries that are held out. With few entries
+    observed: the fit, and the picture completed at half the size.
     """
-    began, modes, few = time.monotonic(), positions(recipe), obs.share < FEW
+    began, few = time.monotonic(), obs.share < FEW
     kept = obs if few else obs.split(HELD_OUT, np.random.default_rng(run.seed))[0]
     done = replace(_fit_to_start(kept, recipe, run, method), observations=obs)
     if not completed(done):
         return done
+    if few:
+        return _with_half_the_size(done, recipe, run.rest(began))
+    T, modes, held_out = obs.dense(0.0, np.float64), positions(recipe), obs.mask & ~kept.mask
+    fitted = _brought(done.full, T, kept.mask, modes)[held_out]
+    rough = coarse_to_fine(T, kept.mask, modes)[held_out]
+    apart = fitted - rough
+    weight = np.clip(apart @ (T[held_out] - rough) / max(apart @ apart, np.finfo(float).tiny), 0.0, 1.0)
+    fitted, rough = _brought(done.full, T, obs.mask, modes), coarse_to_fine(T, obs.mask, modes)
+    return done.with_estimate(rough + weight * (fitted - rough))
+
+
+def _brought(X: Array, T: Array, mask: NDArray[np.bool_], modes: tuple[int, int]) -> Array:
+    """X brought to what the mask shows of T, from coarse to fine."""
+    return X + coarse_to_fine(T - X, mask, modes)
+
+
+def _with_half_the_size(done: Completion, recipe: FieldRecipe, run: Run) -> Completion:
+    """The mean of the fit and of the picture completed at half the size, where more of each patch is known, so that
+    look-alikes are found.
+    """
+    obs, modes = done.observations, positions(recipe)
     T = obs.dense(0.0, np.float64)
-
-    def starts(mask: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """The two, brought to what the mask shows."""
-        return done.full + coarse_to_fine(T - done.full, mask, modes), coarse_to_fine(T, mask, modes)
-
-    if not few:
-        held_out = obs.mask & ~kept.mask
-        fitted, rough = (X[held_out] for X in starts(kept.mask))
-        apart = fitted - rough
-        weight = np.clip(apart @ (T[held_out] - rough) / max(apart @ apart, np.finfo(float).tiny), 0.0, 1.0)
-        fitted, rough = starts(obs.mask)
-        return done.with_estimate(rough + weight * (fitted - rough))
-    X = starts(obs.mask)[0]
+    X = _brought(done.full, T, obs.mask, modes)
     if min(obs.shape[m] for m in modes) < 2 * SMALLEST:
         return done.with_estimate(X)
     half = Observations.from_dense(*halved(T, obs.mask, modes))
-    # without a checkpoint: it is soon done again
-    own = replace(showing(run.rest(began), X), checkpoint=None, resume=False)
-    small = complete_field(half, recipe, own, method)
+    own = replace(showing(run, X), checkpoint=None, resume=False)  # it is soon done again
+    small = complete_field(half, recipe, own, done.method)
     X = (X + np.where(obs.mask, T, doubled(small.full, obs.shape, modes))) / 2
     return replace(done.with_estimate(X), status=done.status if completed(small) else small.status)
 
@@ -156,15 +162,10 @@ def refine(done: Completion, recipe: FieldRecipe, run: Run, *, in_windows: bool 
     )
     procedure = InWindows.of(passes) if in_windows else passes
     steps = recipe.passes * (procedure.steps if isinstance(procedure, InWindows) else 1)
-    outcome = run_loop(
-        procedure,
-        stopping=Stopping(max_iter=steps, tol=0.0, seconds=run.seconds),
-        rng=np.random.default_rng(run.seed),
-        callback=run.callback,
-        checkpoint=run.section("refine"),
-        resume=run.resume,
-        fingerprint=f"refine {obs.shape} {obs.nnz} {float(done.full.sum())!r} {passes.sigmas}",
-    )
+    fingerprint = f"refine {obs.shape} {obs.nnz} {float(done.full.sum())!r} {passes.sigmas}"
+    stopping = Stopping(max_iter=steps, tol=0.0, seconds=run.seconds)
+    own = replace(run, checkpoint=run.section("refine"))
+    outcome = own.drive(procedure, stopping, np.random.default_rng(run.seed), fingerprint)
     settings = {**done.settings, "passes": int(outcome.state.numbers["k"])}
     refined = done.with_estimate(outcome.state.arrays["X"])
     return replace(refined, history=_append(done.history, outcome.history), status=outcome.status, settings=settings)

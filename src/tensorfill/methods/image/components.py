@@ -15,7 +15,6 @@ from tensorfill.methods.image.spatial_factors import ROUNDS, Components
 from tensorfill.result.answer import Filled
 from tensorfill.result.completion import Completion
 from tensorfill.solvers.loop import Stopping
-from tensorfill.solvers.loop import run as run_loop
 
 BANDS = 8  # fewer are the channels of a picture: a field
 RANK = 20  # components of the first trials; then twice as many, in the pixels of the best
@@ -91,17 +90,10 @@ class SmoothComponents(Method):
             return next(self.variants(facts)).fit(obs, run)
         smooth = tuple(obs.mode(n) for n in self.smooth)
         work = replace(Components.of(obs, self.modes, smooth, self.rank), rounds=self.rounds)
-        outcome = run_loop(
-            work,
-            stopping=Stopping(
-                max_iter=self.rounds if run.max_iter is None else run.max_iter, tol=0.0, seconds=run.seconds
-            ),
-            rng=np.random.default_rng(run.seed),
-            callback=run.callback,
-            checkpoint=run.checkpoint,
-            resume=run.resume,
-            fingerprint=f"components {obs.shape} {obs.nnz} {self}",
-        )
+        most = self.rounds if run.max_iter is None else run.max_iter
+        stopping = Stopping(max_iter=most, tol=0.0, seconds=run.seconds)
+        fingerprint = f"components {obs.shape} {obs.nnz} {self}"
+        outcome = run.drive(work, stopping, np.random.default_rng(run.seed), fingerprint)
         settings = {"rank": self.rank, "rounds": int(outcome.state.numbers["k"])}
         answer = Filled(work.full(outcome.state))
         return self.completion(obs, run, answer, status=outcome.status, history=outcome.history, settings=settings)

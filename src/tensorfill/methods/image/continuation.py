@@ -31,7 +31,6 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import History, Status
 from tensorfill.solvers.base import OutOfTime, State
 from tensorfill.solvers.loop import Callback, Stopping
-from tensorfill.solvers.loop import run as run_loop
 
 Array = NDArray[Any]
 
@@ -138,15 +137,10 @@ class Continuation(Method):
         passes = self._around(X[box], mask[box], near=near, threads=threads)
         procedure = InWindows.of(passes, WINDOW, SEVERAL) if near else passes
         steps = procedure.steps if isinstance(procedure, InWindows) else 1
-        outcome = run_loop(
-            procedure,
-            stopping=Stopping(max_iter=limit * steps, tol=0.0, seconds=run.rest(began).seconds),
-            rng=np.random.default_rng(run.seed),
-            callback=_seen_whole(run.callback, X, box, obs.shape),
-            checkpoint=run.checkpoint,
-            resume=run.resume,
-            fingerprint=f"continuation {obs.shape} {obs.nnz} {float(X.sum())!r} {passes.sigmas}",
-        )
+        fingerprint = f"continuation {obs.shape} {obs.nnz} {float(X.sum())!r} {passes.sigmas}"
+        stopping = Stopping(max_iter=limit * steps, tol=0.0, seconds=run.rest(began).seconds)
+        own = replace(run, callback=_seen_whole(run.callback, X, box, obs.shape))
+        outcome = own.drive(procedure, stopping, np.random.default_rng(run.seed), fingerprint)
         X[box] = np.where(known[box][..., None], X[box], outcome.state.arrays["X"])
         settings["passes"] = int(outcome.state.numbers["k"])
         with suppress(OutOfTime), run.rest(began).in_time():

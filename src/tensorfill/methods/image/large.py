@@ -34,7 +34,6 @@ from tensorfill.result.completion import Completion
 from tensorfill.result.record import History, Row, Status
 from tensorfill.solvers.base import State
 from tensorfill.solvers.loop import Stopping
-from tensorfill.solvers.loop import run as run_loop
 from tensorfill.typing import Array
 
 # Pixels from which a picture is large: below, the windows that are tried first would be a large part of it.
@@ -189,15 +188,11 @@ def _start(obs: Observations, recipe: FieldRecipe, run: Run, method: str) -> Com
     settings = {"passes": 0, "noise": recipe.noise, "tiles": len(cut), "seed": run.seed}
     if rough:
         return Completion(obs, method, Status.FINISHED, History((Row(0, 0.0, np.nan),)), Filled(start), settings)
-    outcome = run_loop(
-        Tiles(obs, recipe, start, cut, run.seed, available_threads()),
-        stopping=Stopping(max_iter=len(cut), tol=0.0, seconds=run.seconds),
-        rng=np.random.default_rng(run.seed),
-        callback=run.callback,
-        checkpoint=run.section("tiles"),
-        resume=run.resume,
-        fingerprint=f"tiles {obs.shape} {obs.nnz} {float(start.sum())!r} {len(cut)}",
-    )
+    fingerprint = f"tiles {obs.shape} {obs.nnz} {float(start.sum())!r} {len(cut)}"
+    tiles = Tiles(obs, recipe, start, cut, run.seed, available_threads())
+    stopping = Stopping(max_iter=len(cut), tol=0.0, seconds=run.seconds)
+    own = replace(run, checkpoint=run.section("tiles"))
+    outcome = own.drive(tiles, stopping, np.random.default_rng(run.seed), fingerprint)
     return Completion(obs, method, outcome.status, outcome.history, Filled(outcome.state.arrays["X"]), settings)
 
 
